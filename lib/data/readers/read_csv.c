@@ -1,7 +1,8 @@
 /* lib/data/readers/read_csv.c -- reader: CSV with a header line; column `file` (or one per input, named as it) and
- * `label`. */
+ * `label`; or a table of values (value_table.h). */
 #include "data/arrays/csv.h"
 #include "data/readers/list.h"
+#include "data/readers/value_table.h"
 
 #include <string.h>
 
@@ -71,20 +72,84 @@ static oct_status read_rows(oct_list *l, const oct_feed_ctx *ctx, oct_csv *c, oc
     }
 }
 
+/* A list of files, or a table of values. */
+typedef struct csv {
+    const oct_reader *as;
+    void *self;
+} csv;
+
+/* The reader's functions for a list. */
+static const oct_reader list = {
+    .count = oct_list_count,
+    .next = oct_list_next,
+    .rewind = oct_list_rewind,
+    .stamp = oct_list_stamp,
+    .close = oct_list_close,
+};
+
+static void csv_close(void *self)
+{
+    csv *r = self;
+    if (r && r->self)
+        r->as->close(r->self);
+    oct_free(r);
+}
+
+static oct_status open_as(csv *r, const oct_feed_ctx *ctx, oct_csv *c, oct_list *l, oct_err *err)
+{
+    if (oct_table_holds_values(ctx, c)) {
+        oct_list_close(l);
+        r->as = &oct_read_table;
+        return oct_table_open(ctx, c, &r->self, err);
+    }
+    r->as = &list;
+    r->self = l;
+    return read_rows(l, ctx, c, err);
+}
+
 static oct_status csv_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
-    oct_csv c;
-    oct_list *l = oct_list_create(ctx);
-    oct_status s = l ? oct_csv_open(&c, path, l->arena, err) : oct_nomem(err);
-    if (s == OCT_OK) {
-        s = read_rows(l, ctx, &c, err);
-        oct_csv_close(&c);
-    }
+    oct_csv c = { .text = NULL };
+    csv *r = oct_calloc(1, sizeof *r);
+    oct_arena *head = oct_arena_create(); /* the names of the columns, where the rows go elsewhere */
+    oct_list *l = r && head ? oct_list_create(ctx) : NULL;
+    oct_status s = l ? oct_csv_open(&c, path, head, err) : oct_nomem(err);
     if (s == OCT_OK)
-        *self = l;
-    else
+        s = open_as(r, ctx, &c, l, err);
+    else if (l)
         oct_list_close(l);
+    oct_csv_close(&c);
+    if (head)
+        oct_arena_destroy(head);
+    if (s == OCT_OK)
+        *self = r;
+    else
+        csv_close(r);
     return s;
+}
+
+static int64_t csv_count(void *self)
+{
+    const csv *r = self;
+    return r->as->count(r->self);
+}
+
+static oct_status csv_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
+{
+    const csv *r = self;
+    return r->as->next(r->self, want, item, end, err);
+}
+
+static oct_status csv_rewind(void *self, oct_err *err)
+{
+    const csv *r = self;
+    return r->as->rewind(r->self, err);
+}
+
+static uint64_t csv_stamp(void *self, uint64_t h)
+{
+    const csv *r = self;
+    return r->as->stamp ? r->as->stamp(r->self, h) : h;
 }
 
 static bool csv_claims(const char *path, bool is_folder)
@@ -92,13 +157,13 @@ static bool csv_claims(const char *path, bool is_folder)
     return oct_has_suffix(path, ".csv") && !is_folder;
 }
 
-/* A CSV with columns file and label, paths relative to it. */
+/* A CSV with columns file and label, paths relative to it, or one of values. */
 const oct_reader oct_read_csv = {
     .claims = csv_claims,
     .open = csv_open,
-    .count = oct_list_count,
-    .next = oct_list_next,
-    .rewind = oct_list_rewind,
-    .stamp = oct_list_stamp,
-    .close = oct_list_close,
+    .count = csv_count,
+    .next = csv_next,
+    .rewind = csv_rewind,
+    .stamp = csv_stamp,
+    .close = csv_close,
 };

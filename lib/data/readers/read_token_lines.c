@@ -1,5 +1,6 @@
 /* lib/data/readers/read_token_lines.c -- reader: a sample a line: JSON with a list for each input, token ids alone, or,
- * with a tokenizer, a text. */
+ * with a tokenizer, a text. Of other models, JSON with a value for each input. */
+#include "data/text/json_values.h"
 #include "data/text/token_rows.h"
 
 #include "base/io.h"
@@ -15,7 +16,8 @@ enum { MAX_LINE = 4 << 20 }; /* bytes; a tree of JSON takes about thirty times a
 typedef struct lines {
     const oct_feed_ctx *ctx;
     oct_map map;
-    size_t ids; /* the input that takes them */
+    bool values; /* the lines hold values (json_values.h), not token ids */
+    size_t ids;  /* the input that takes them */
     size_t at, forgotten;
     int64_t line;             /* the number of the last line that was read, from 1 */
     oct_tokenizer *tokenizer; /* NULL: lines are ids */
@@ -29,26 +31,6 @@ static void lines_close(void *self)
     oct_map_close(&((lines *)self)->map);
     oct_tokenizer_close(((lines *)self)->tokenizer);
     oct_free(self);
-}
-
-static oct_status lines_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
-{
-    lines *r = oct_calloc(1, sizeof *r);
-    if (!r)
-        return oct_nomem(err);
-    r->ctx = ctx;
-    oct_status s = oct_map_open(&r->map, path, err);
-    if (s == OCT_OK && (s = oct_token_input(ctx, &r->ids, err)) != OCT_OK)
-        oct_within(err, "%s", path);
-    if (s == OCT_OK && *ctx->steps[r->ids].tokenizer) {
-        s = oct_tokenizer_open(ctx->steps[r->ids].tokenizer, &r->tokenizer, err);
-        r->plain = oct_has_suffix(path, ".txt");
-    }
-    if (s == OCT_OK)
-        *self = r;
-    else
-        lines_close(r);
-    return s;
 }
 
 static bool is_blank(const char *t, size_t n)
@@ -75,6 +57,46 @@ static bool next_line(const oct_map *m, size_t *at, const char **line, size_t *n
             return true;
     }
     return false;
+}
+
+/* Whether the first line that is not blank is a JSON object. */
+static bool begins_object(const oct_map *m)
+{
+    const char *line;
+    size_t at = 0, n;
+    int64_t number = 0;
+    if (!next_line(m, &at, &line, &n, &number))
+        return false;
+    while (*line == ' ' || *line == '\t')
+        line++;
+    return *line == '{';
+}
+
+static oct_status lines_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    lines *r = oct_calloc(1, sizeof *r);
+    if (!r)
+        return oct_nomem(err);
+    r->ctx = ctx;
+    oct_status s = oct_map_open(&r->map, path, err);
+    if (s == OCT_OK && (s = oct_token_input(ctx, &r->ids, err)) != OCT_OK) {
+        r->values = s == OCT_EUNSUPPORTED && begins_object(&r->map);
+        if (r->values)
+            s = OCT_OK;
+        else
+            oct_within(err, "%s", path);
+    }
+    if (s == OCT_OK && r->values && err)
+        *err = (oct_err)OCT_ERR_INIT;
+    if (s == OCT_OK && !r->values && *ctx->steps[r->ids].tokenizer) {
+        s = oct_tokenizer_open(ctx->steps[r->ids].tokenizer, &r->tokenizer, err);
+        r->plain = oct_has_suffix(path, ".txt");
+    }
+    if (s == OCT_OK)
+        *self = r;
+    else
+        lines_close(r);
+    return s;
 }
 
 static int64_t lines_count(void *self)
@@ -233,6 +255,8 @@ static oct_status parse_line(const lines *r, const char *t, size_t n, oct_item *
         oct_hint(err, "a line is one sample; a long stream of ids goes into a .bin file, which is cut into samples");
         return OCT_EMALFORMED;
     }
+    if (r->values)
+        return oct_json_values(r->ctx, t, n, item, err);
     const size_t blank = strspn(t, " \t");
     if (r->plain)
         OCT_TRY(encode(r, &(oct_tokenizer_text){ .text = t, .n = n - (n > 0 && t[n - 1] == '\r') }, item, err));
