@@ -231,6 +231,7 @@ static void wrong_options_have_a_status(void **state)
     set;                 \
     expect(o, &x, OCTET_USAGE, word)
     WRONG(x.size = 0, "octet_convert_init");
+    WRONG(x.size -= 3, "octet_convert_init"); /* the end of no member */
     WRONG(x.model = NULL, "model");
     WRONG(x.model = "-", "streams");
     WRONG(x.samples.data = ((octet_texts){ stream, 1 }), "streams");

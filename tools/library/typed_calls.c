@@ -37,7 +37,7 @@ static oct_status take_options(const void *given, void *x, size_t known, oct_err
     size_t size = 0;
     if (given)
         memcpy(&size, given, sizeof size);
-    if (size < sizeof size)
+    if (size < sizeof size || size % sizeof(void *)) /* no pointer is there in part */
         return oct_fail(err, OCT_EUSAGE, "the options were not set by octet_convert_init or the like");
     for (size_t i = known; i < size; i++)
         if (((const unsigned char *)given)[i])
