@@ -6,7 +6,9 @@
 
 #include "../unit/small_model.h"
 
-enum { CONTEXTS = 2, MODELS = 3, ROOM = 8192, MOST_CALLS = 64 };
+#include <limits.h>
+
+enum { CONTEXTS = 2, MODELS = 3, RESULTS = 2, ROOM = 8192, MOST_CALLS = 64 };
 
 typedef struct input {
     const uint8_t *at, *end;
@@ -18,6 +20,7 @@ static struct {
     const octet_array *out; /* of the run before, of model `of`; outputs live until its next run */
     size_t n_out;
     octet_model *of;
+    octet_result *r[RESULTS];
     int depth, commands, call;
     input in;
 } w;
@@ -28,9 +31,14 @@ static struct {
     uint8_t room[2][ROOM];
 } kept[MOST_CALLS];
 
+/* Samples are asked for by other threads, which read a copy of what is left of the input. */
+static input for_samples;
+static _Thread_local bool gives_samples;
+
 static unsigned next(unsigned below)
 {
-    return w.in.at < w.in.end ? *w.in.at++ % below : 0;
+    input *in = gives_samples ? &for_samples : &w.in;
+    return in->at < in->end ? *in->at++ % below : 0;
 }
 
 static octet *some_octet(void)
@@ -277,6 +285,213 @@ static void run_command(void)
         abort();
 }
 
+/* ---- typed calls ---- */
+
+static const char *const any_words[] = { NULL,      "m.onnx", "o.onnx", "x.csv",       "",          "t.calib",
+                                         "dynamic", "x8",     "fp16",   "bf16",        "minmax",    "top1",
+                                         "p.html",  "1%",     "-",      "pipe:exit 3", "qoperator", "a=b",
+                                         "high",    "octet",  "--help", "equalize",    "a=u8",      "\xff" };
+
+static const char *some_word(void)
+{
+    return any_words[next(sizeof any_words / sizeof *any_words)];
+}
+
+/* The usual value, seldom another one: what is wrong in one member hides the others. */
+static int64_t usual(int64_t value, unsigned other)
+{
+    return next(6) == 5 ? (int64_t)other - 1 : value;
+}
+
+/* A list of up to three words, of which some may be NULL. */
+static octet_texts some_words(const char *v[3])
+{
+    const unsigned n = next(8) < 6 ? 0 : 1 + next(3);
+    for (unsigned i = 0; i < n; i++)
+        v[i] = some_word();
+    return (octet_texts){ n ? v : NULL, n };
+}
+
+static uint8_t given_room[2][ROOM];
+
+/* Sets what it likes of the inputs' arrays. */
+static int get_sample(void *arg, int64_t i, octet_array *inputs, size_t n)
+{
+    gives_samples = true;
+    for (size_t k = 0; k < n && k < 2; k++) {
+        const char *name = inputs[k].name;
+        inputs[k] = next(4) == 3
+                        ? some_array(given_room[k])
+                        : (octet_array){ .type = OCTET_FLOAT32, .rank = 2, .dims = { 1, 4 }, .data = given_room[k] };
+        inputs[k].name = next(4) ? name : inputs[k].name;
+    }
+    const bool failed = next(9) == 8;
+    gives_samples = false;
+    return failed;
+}
+
+/* What a caller may set in a structure that init has filled. */
+typedef struct texts {
+    const char *data[3], *preprocess[3], *states[3], *rules[3], *goals[3], *more[3];
+    proto p;
+} texts;
+
+static void fill_samples(octet_samples *s, texts *t)
+{
+    s->data = some_words(t->data);
+    s->preprocess = some_words(t->preprocess);
+    s->states = some_words(t->states);
+    s->get = next(2) ? get_sample : NULL;
+    s->count = usual(3, next(5));
+    s->samples = usual(0, next(4));
+    s->seed = usual(-1, next(3));
+    s->first = next(2);
+    s->skip_bad = next(2);
+    s->labels = next(6) == 5 ? some_word() : NULL;
+    for_samples = w.in;
+}
+
+/* The model: a file, or bytes that may be cut. */
+static void fill_model(const char **file, const void **data, size_t *size, texts *t)
+{
+    *file = next(6) < 5 ? "m.onnx" : some_word();
+    if (next(2)) {
+        const bool two = next(2);
+        t->p = small_model(two ? "Add" : "Softmax", 1 + two, OCTET_FLOAT32, "n");
+        *data = t->p.v;
+        *size = next(4) ? t->p.n : next(200);
+    }
+}
+
+static octet_status calibrate_typed(octet *o, octet_result **r, texts *t)
+{
+    octet_calibrate_options x;
+    octet_calibrate_init(&x, sizeof x);
+    fill_model(&x.model, &x.model_data, &x.model_size, t);
+    fill_samples(&x.samples, t);
+    x.shard = usual(0, next(4));
+    x.shards = usual(0, next(4));
+    x.output = next(6) < 5 ? "t.calib" : some_word();
+    x.resume = next(2);
+    x.threads = (int)usual(1, next(4));
+    x.size -= next(9) == 8 ? next(64) : 0;
+    return octet_calibrate_model(o, next(17) == 16 ? NULL : &x, r);
+}
+
+static octet_status convert_typed(octet *o, octet_result **r, texts *t)
+{
+    octet_convert_options x;
+    octet_convert_init(&x, sizeof x);
+    fill_model(&x.model, &x.model_data, &x.model_size, t);
+    fill_samples(&x.samples, t);
+    x.output = next(6) < 5 ? "o.onnx" : some_word();
+    x.in_memory = next(2);
+    x.dry_run = next(4) == 3;
+    x.rules = some_words(t->rules);
+    x.max_drop = some_words(t->goals);
+    x.methods = some_words(t->more);
+    const char **const words[] = { &x.calib,    &x.policy, &x.target,      &x.scheme,        &x.format,
+                                   &x.observer, &x.effort, &x.target_size, &x.min_agreement, &x.metric,
+                                   &x.decode,   &x.truth,  &x.dump_policy, &x.html,          &x.sensitivity_file };
+    for (unsigned n = next(4); n > 0; n--)
+        *words[next(sizeof words / sizeof *words)] = some_word();
+    x.bits = (int)usual(0, next(10));
+    x.block_size = (int)usual(0, 16 * next(3));
+    x.symmetric = next(2);
+    x.strict = next(2);
+    x.sensitivity = next(8) == 7;
+    x.min_sqnr = next(4) == 3 ? (double)next(60) : x.min_sqnr;
+    x.budget = next(4) == 3 ? -1e300 : x.budget;
+    x.trials = next(3);
+    x.threads = (int)usual(1, next(4));
+    x.size -= next(9) == 8 ? next(64) : 0;
+    return octet_convert_model(o, next(17) == 16 ? NULL : &x, r);
+}
+
+static octet_status evaluate_typed(octet *o, octet_result **r, texts *t)
+{
+    octet_evaluate_options x;
+    octet_evaluate_init(&x, sizeof x);
+    x.model = next(6) < 5 ? "m.onnx" : some_word();
+    x.quantized = some_words(t->rules);
+    fill_samples(&x.samples, t);
+    x.metrics = some_words(t->more);
+    x.max_drop = some_words(t->goals);
+    const char **const words[] = { &x.decode,      &x.truth,       &x.min_agreement, &x.min_sqnr,
+                                   &x.min_speedup, &x.max_latency, &x.max_size,      &x.max_memory,
+                                   &x.gates,       &x.baseline,    &x.compute,       &x.html };
+    for (unsigned n = next(4); n > 0; n--)
+        *words[next(sizeof words / sizeof *words)] = some_word();
+    x.batch = usual(0, next(4));
+    x.runs = usual(1, next(4));
+    x.layers = (int)next(3) - 1;
+    x.latency = (int)next(3) - 1;
+    x.per_class = next(2);
+    x.sweep = next(8) == 7;
+    x.profile = next(2);
+    x.threads = (int)usual(1, next(4));
+    x.size -= next(9) == 8 ? next(64) : 0;
+    return octet_evaluate_model(o, next(17) == 16 ? NULL : &x, r);
+}
+
+static void run_typed(void)
+{
+    static octet_status (*const calls[])(octet *, octet_result **, texts *) = { calibrate_typed, convert_typed,
+                                                                                evaluate_typed };
+    octet *o = some_octet();
+    const unsigned which = next(3), k = next(RESULTS);
+    octet_result *r = (octet_result *)1;
+    texts t = { { NULL } };
+    if (w.commands++ > 6)
+        return;
+    const octet_status s = calls[which](o, &r, &t);
+    check(s, o);
+    if (w.depth && s != OCTET_USAGE)
+        abort();
+    if ((r != NULL) != (s == OCTET_OK || s == OCTET_GOAL))
+        abort();
+    octet_result_free(w.r[k]);
+    w.r[k] = r;
+}
+
+/* Everything that a result says is there, whatever the path. */
+static void read_result(void)
+{
+    static const char *const paths[] = { "size_bytes.after",
+                                         "layers.0.name",
+                                         "warnings.0",
+                                         "text",
+                                         "",
+                                         ".",
+                                         "layers",
+                                         "layers.",
+                                         "layers.99999999999999999999",
+                                         "a..b",
+                                         "schema",
+                                         NULL };
+    const octet_result *r = w.r[next(RESULTS)];
+    const char *path = paths[next(sizeof paths / sizeof *paths)];
+    size_t size = 7;
+    const char *text = octet_result_text(r, path), *json = octet_result_json(r);
+    const uint8_t *model = octet_result_model(r, &size);
+    const double v = octet_result_number(r, path);
+    unsigned sum = (unsigned)octet_result_count(r, path) + (v > 0) + (text ? (unsigned)strlen(text) : 0) +
+                   (json ? (unsigned)strlen(json) : 0);
+    for (size_t i = 0; model && i < size; i++)
+        sum += model[i];
+    if (!model && size != 0 && r)
+        abort();
+    if (sum == UINT_MAX)
+        abort();
+}
+
+static void free_result(void)
+{
+    const unsigned k = next(RESULTS);
+    octet_result_free(w.r[k]);
+    w.r[k] = NULL;
+}
+
 /* ---- all calls ---- */
 
 static void open_octet(void)
@@ -324,8 +539,9 @@ static void read_texts(void)
 
 static void make_call(void)
 {
-    static void (*const calls[])(void) = { open_octet, load,       run_model,  run_model,   run_command, stop,
-                                           listen,     read_texts, free_model, close_octet, load_graph,  share_model };
+    static void (*const calls[])(void) = { open_octet, load,       run_model,   run_model,   run_command, stop,
+                                           listen,     read_texts, free_model,  close_octet, load_graph,  share_model,
+                                           run_typed,  run_typed,  read_result, free_result };
     calls[next(sizeof calls / sizeof *calls)]();
 }
 
@@ -341,5 +557,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         octet_model_free(w.m[k]);
     for (int k = 0; k < CONTEXTS; k++)
         octet_close(w.o[k]);
+    for (int k = 0; k < RESULTS; k++)
+        octet_result_free(w.r[k]);
     return 0;
 }
