@@ -296,8 +296,7 @@ oct_status oct_calibration_run(const octet_calibrate_options *x, const oct_calib
     OCT_TRY(check_options(x, err));
     OCT_TRY(oct_check_output(x->output, data.v, data.n, err));
     OCT_TRY(oct_check_output(h->written, data.v, data.n, err));
-    OCT_TRY(h->load ? h->load(h->arg, x->model, &m, err)
-                    : oct_load_checked(h->voice, x->model, x->model_data, x->model_size, &m, err));
+    OCT_TRY(oct_load(h->voice, x->model, x->model_data, x->model_size, &m, err));
     oct_status s = oct_check_model_output(x->output, m, err);
     if (s == OCT_OK)
         s = oct_check_model_output(h->written, m, err);

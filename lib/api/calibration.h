@@ -9,8 +9,6 @@
 /* Who runs a calibration. */
 typedef struct oct_calibration_host {
     oct_voice voice;
-    /* loads the model, in place of oct_load_checked; NULL: no other way */
-    oct_status (*load)(void *arg, const char *path, oct_model **m, oct_err *err);
     const char *written; /* another file that this run writes, checked as the table is; or NULL */
     /* is called with the table once it is written; a failure is that of the calibration */
     oct_status (*made)(void *arg, const oct_calib *c, oct_err *err);

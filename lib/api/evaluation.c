@@ -152,8 +152,7 @@ static oct_status load_models(oct_evaluation *s, oct_err *err)
         return oct_nomem(err);
     for (size_t k = 0; k < s->n_models; k++) {
         const char *path = k ? a->quantized.v[k - 1] : a->model;
-        OCT_TRY(s->h.load ? s->h.load(s->h.voice.arg, path, &s->loaded[k], err)
-                          : oct_load_checked(s->h.voice, path, NULL, 0, &s->loaded[k], err));
+        OCT_TRY(oct_load(s->h.voice, path, NULL, 0, &s->loaded[k], err));
         s->models[k] = (oct_eval_model){ path,
                                          s->loaded[k]->graph,
                                          oct_model_bytes(s->loaded[k]),

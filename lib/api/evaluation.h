@@ -13,8 +13,6 @@
 /* Who runs an evaluation, and what it wants of it besides. */
 typedef struct oct_evaluation_host {
     oct_voice voice;
-    /* loads a model, in place of oct_load_checked; NULL: no other way */
-    oct_status (*load)(void *arg, const char *path, oct_model **m, oct_err *err);
     void (*missed)(void *arg, const char *model, const char *text); /* each missed gate but the last; NULL: nobody */
     const char *command;                                            /* the command line, for the page */
     bool other, alone; /* other: something else than a comparison is asked for; alone: of one model */

@@ -37,6 +37,11 @@ oct_status oct_load_checked(oct_voice v, const char *path, const void *data, siz
     return s;
 }
 
+oct_status oct_load(oct_voice v, const char *path, const void *data, size_t size, oct_model **m, oct_err *err)
+{
+    return v.load ? v.load(v.arg, path, m, err) : oct_load_checked(v, path, data, size, m, err);
+}
+
 const char *oct_path_base(const char *path)
 {
     const char *slash = strrchr(path, '/');

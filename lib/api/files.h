@@ -5,11 +5,13 @@
 #include "api/voice.h"
 #include "base/document.h"
 #include "base/json.h"
-#include "onnx/model.h"
 
 /* Loads a model, from `size` bytes at data if data is not NULL, and checks that its operators exist in its opset; says
  * it if that is newer than what is known. */
 oct_status oct_load_checked(oct_voice v, const char *path, const void *data, size_t size, oct_model **m, oct_err *err);
+
+/* The same, by v.load where there is one. */
+oct_status oct_load(oct_voice v, const char *path, const void *data, size_t size, oct_model **m, oct_err *err);
 
 /* Fails before any work if `out` cannot be the output: it is one of the files, also through links; it matches one of
  * the patterns; it is a folder; or its folder does not exist. out NULL never fails. Inputs that only a list names are

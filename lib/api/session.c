@@ -424,13 +424,6 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
     return size_options(s, o, err);
 }
 
-static oct_status load(oct_session *s, oct_err *err)
-{
-    const octet_convert_options *x = &s->x;
-    return s->h.load ? s->h.load(s->h.voice.arg, x->model, &s->m, err)
-                     : oct_load_checked(s->h.voice, x->model, x->model_data, x->model_size, &s->m, err);
-}
-
 oct_status oct_session_open(oct_session *s, const octet_convert_options *x, const oct_session_host *h, oct_err *err)
 {
     enum { IN_MEMORY = 48 << 20 }; /* small models need no file */
@@ -446,7 +439,7 @@ oct_status oct_session_open(oct_session *s, const octet_convert_options *x, cons
     if (!oct_samples_any(&x->samples))
         /* Only the model is large. What is made of its tensors is kept in a file beside the output */
         oct_spill_open(s->to, IN_MEMORY);
-    OCT_TRY(load(s, err));
+    OCT_TRY(oct_load(h->voice, x->model, x->model_data, x->model_size, &s->m, err));
     return check_outputs(s, err);
 }
 

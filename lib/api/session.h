@@ -11,8 +11,6 @@
 /* Who runs a session, and what it wants of it besides. */
 typedef struct oct_session_host {
     oct_voice voice;
-    /* loads the model, in place of oct_load_checked; NULL: no other way */
-    oct_status (*load)(void *arg, const char *path, oct_model **m, oct_err *err);
     const char *const *written; /* [n_written]: other files that this run writes, checked as the outputs are; each may
                                    be NULL */
     size_t n_written;

@@ -4,12 +4,15 @@
 
 #include "base/mem.h"
 #include "base/progress.h"
+#include "onnx/model.h"
 
-/* level: 0 for everybody, 1 for verbose output, OCT_NOTE_WARNING. text is one line. Both functions may be NULL. */
+/* level: 0 for everybody, 1 for verbose output, OCT_NOTE_WARNING. text is one line. load: loads a model in place of
+ * oct_load_checked. Each function may be NULL. */
 typedef struct oct_voice {
     void (*note)(void *arg, int level, const char *text);
     oct_progress_fn progress;
     void *arg;
+    oct_status (*load)(void *arg, const char *path, oct_model **m, oct_err *err);
 } oct_voice;
 
 /* Says a line. Where memory runs out, it is not said. */

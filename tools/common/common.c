@@ -63,7 +63,7 @@ static bool is_data(const char *path)
            (dot && oct_looks_like_data(path) && strcasecmp(dot, ".pb") != 0);
 }
 
-oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err)
+oct_status tool_load(void *cli, const char *path, oct_model **m, oct_err *err)
 {
     if (is_data(path)) {
         oct_fail(err, OCT_EUSAGE, "'%s' is not an ONNX model", path);
@@ -103,7 +103,7 @@ octet_samples tool_samples(const oct_cli *cli, const tool_data *d)
 
 oct_voice tool_voice(oct_cli *cli)
 {
-    return (oct_voice){ tool_say_note, tool_say_progress, cli };
+    return (oct_voice){ tool_say_note, tool_say_progress, cli, tool_load };
 }
 
 oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err)

@@ -22,8 +22,8 @@ oct_status tool_start(oct_cli *cli, oct_err *err);
 /* The last call: oct_cli_finish, and cleaning up for a further run in the same process. */
 int tool_finish(oct_cli *cli, oct_status s, oct_err *err);
 
-/* Loads a model. OCT_EUSAGE with a hint to --data: it is a folder, or its name is that of samples. */
-oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err);
+/* Loads a model; cli: oct_cli *. OCT_EUSAGE with a hint to --data: it is a folder, or its name is that of samples. */
+oct_status tool_load(void *cli, const char *path, oct_model **m, oct_err *err);
 
 /* The options about samples. */
 typedef struct tool_data {

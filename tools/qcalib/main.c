@@ -3,11 +3,6 @@
 
 #include "encodings/encodings.h"
 
-static oct_status load(void *cli, const char *path, oct_model **m, oct_err *err)
-{
-    return tool_load(cli, path, m, err);
-}
-
 static oct_status write_report(void *cli, const oct_calib *c, oct_err *err)
 {
     return qcalib_json(((oct_cli *)cli)->json, c, err);
@@ -15,9 +10,7 @@ static oct_status write_report(void *cli, const oct_calib *c, oct_err *err)
 
 static oct_status calibrate(oct_cli *cli, calib_args *a, oct_err *err)
 {
-    const oct_calibration_host h = {
-        .voice = tool_voice(cli), .load = load, .written = cli->json, .made = write_report, .arg = cli
-    };
+    const oct_calibration_host h = { .voice = tool_voice(cli), .written = cli->json, .made = write_report, .arg = cli };
     OCT_TRY(tool_read_shard(&a->data, err));
     const octet_calibrate_options x = { .model = a->model,
                                         .samples = tool_samples(cli, &a->data),

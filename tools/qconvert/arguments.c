@@ -32,11 +32,6 @@ octet_convert_options convert_options(const oct_cli *cli, const convert_args *a)
     return x;
 }
 
-static oct_status load(void *cli, const char *path, oct_model **m, oct_err *err)
-{
-    return tool_load(cli, path, m, err);
-}
-
 static void keep_graph(void *arg, const char *step, const oct_graph *g)
 {
     session *s = arg;
@@ -58,7 +53,6 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, bool no
     const char *const written[] = { cli->json, a->sarif };
     const octet_convert_options x = convert_options(cli, a);
     const oct_session_host host = { .voice = tool_voice(cli),
-                                    .load = load,
                                     .written = written,
                                     .n_written = OCT_COUNT(written),
                                     .no_save = no_save,

@@ -172,22 +172,11 @@ static oct_status name_draft(verification *v, oct_err *err)
     return OCT_OK;
 }
 
-static void pass_progress(void *cli, const char *what, int64_t done, int64_t total)
-{
-    tool_say_progress(cli, what, done, total);
-}
-
-static oct_status load(void *cli, const char *path, oct_model **m, oct_err *err)
-{
-    return tool_load(cli, path, m, err);
-}
-
 /* Notes and warnings are not repeated. */
 static oct_status make_again(verification *v, oct_err *err)
 {
     oct_session *s = &v->s;
-    const oct_session_host host = { .voice = { .progress = pass_progress, .arg = v->cli },
-                                    .load = load,
+    const oct_session_host host = { .voice = { .progress = tool_say_progress, .arg = v->cli, .load = tool_load },
                                     .recorded = v->command };
     OCT_TRY(oct_session_open(s, &v->again, &host, err));
     OCT_TRY(match_parts(v, err));

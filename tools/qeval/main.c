@@ -263,11 +263,6 @@ static octet_evaluate_options evaluate_options(const oct_cli *cli, const qeval_a
                                      .threads = (int)cli->threads };
 }
 
-static oct_status load(void *cli, const char *path, oct_model **m, oct_err *err)
-{
-    return tool_load(cli, path, m, err);
-}
-
 static void say_missed(void *cli, const char *model, const char *text)
 {
     oct_cli_fault(cli, "%s: %s", model, text);
@@ -283,7 +278,6 @@ static oct_status evaluate(session *s, qeval_args *a, oct_buf *command, oct_err 
         return oct_nomem(err);
     const octet_evaluate_options x = evaluate_options(cli, a);
     const oct_evaluation_host h = { .voice = tool_voice(cli),
-                                    .load = load,
                                     .missed = say_missed,
                                     .command = oct_buf_str(command),
                                     .other = a->check || a->outputs,
