@@ -128,6 +128,8 @@ oct_status tool_write_json(const char *path, oct_json *j, oct_err *err)
 oct_status tool_write_report(const char *path, void (*print)(const oct_item *report, oct_buf *out),
                              const oct_item *report, oct_err *err)
 {
+    if (!report)
+        return oct_nomem(err);
     if (!path)
         return OCT_OK;
     oct_buf b = OCT_BUF_INIT;

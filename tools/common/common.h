@@ -88,7 +88,8 @@ oct_voice tool_voice(oct_cli *cli);
 oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err);
 /* Closes the outermost level of j, writes the text and frees it. */
 oct_status tool_write_json(const char *path, oct_json *j, oct_err *err);
-/* Prints a report in some form to a file; nothing if path is NULL. */
+/* Prints a report in some form to a file; nothing if path is NULL. OCT_ENOMEM: report is NULL, as of a document for
+ * which memory ran out. */
 oct_status tool_write_report(const char *path, void (*print)(const oct_item *report, oct_buf *out),
                              const oct_item *report, oct_err *err);
 

@@ -148,7 +148,7 @@ static oct_status write_report(oct_cli *cli, const char *json, const oct_calib *
     if (d)
         oct_calibration_report(c, d);
     const oct_item *report = oct_document_root(d);
-    oct_status s = report ? tool_write_report(json, oct_json_text, report, err) : oct_nomem(err);
+    oct_status s = tool_write_report(json, oct_json_text, report, err);
     if (s == OCT_OK && show)
         s = show_table(cli, report, err);
     oct_document_destroy(d);

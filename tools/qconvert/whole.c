@@ -8,7 +8,7 @@ static oct_status write_report(const session *s, bool text, oct_err *err)
     if (d)
         oct_session_report(&s->of, d);
     const oct_item *report = oct_document_root(d);
-    oct_status st = report ? tool_write_report(s->cli->json, oct_json_text, report, err) : oct_nomem(err);
+    oct_status st = tool_write_report(s->cli->json, oct_json_text, report, err);
     if (st == OCT_OK && text)
         st = oct_session_page(&s->of, err);
     if (st == OCT_OK && text && !s->cli->quiet)
