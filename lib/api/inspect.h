@@ -8,5 +8,9 @@
 /* session_lint.c: how a target runs each node of a finished model, what goes wrong, and which targets the file fits; of
  * a float model what a conversion would make of it. Of schema octet-lint-2. */
 oct_status oct_session_lint(const octet_convert_options *x, const oct_session_host *h, oct_document *to, oct_err *err);
+/* session_explain.c: all that is known of the node of that name, or that computes the value of that name. Of schema
+ * octet-explain-1. OCT_EUSAGE: there is none; with a hint to what became of it, or to the nearest name. */
+oct_status oct_session_explain(const octet_convert_options *x, const oct_session_host *h, const char *node,
+                               oct_document *to, oct_err *err);
 
 #endif

@@ -86,9 +86,10 @@ void oct_session_samples(const oct_session *s, uint64_t n, oct_buf *b);
 
 /* session_report.c: the decision about a layer, for a row of a report. */
 void oct_report_decision(oct_json *j, const void *layer);
-/* The same with all that is known of the layer, and the reason in these words; and lists of what passes changed, of
- * methods, of the choice for a size, and of what rounding each value and each layer costs. */
+/* The same with all that is known of the layer, and the reason in these words; what a pass changed, for a row; and
+ * lists of these, of methods, of the choice for a size, and of what rounding each value and each layer costs. */
 void oct_report_layer(oct_json *j, const oct_layer *l, const char *why);
+void oct_report_change(oct_json *j, const void *change);
 void oct_report_passes(oct_json *j, const oct_conversion *c);
 void oct_report_methods(oct_json *j, const oct_conversion *c);
 void oct_report_size(oct_json *j, const oct_conversion *c);

@@ -227,7 +227,7 @@ static void put_floats(oct_json *j, const void *row)
     oct_json_str(j, "largest", f->largest);
 }
 
-static void put_change(oct_json *j, const void *row)
+void oct_report_change(oct_json *j, const void *row)
 {
     const oct_change *c = row;
     oct_json_str(j, "pass", c->pass);
@@ -237,7 +237,7 @@ static void put_change(oct_json *j, const void *row)
 
 void oct_report_passes(oct_json *j, const oct_conversion *c)
 {
-    oct_json_rows(j, "passes", c->changes, c->n_changes, sizeof *c->changes, put_change);
+    oct_json_rows(j, "passes", c->changes, c->n_changes, sizeof *c->changes, oct_report_change);
 }
 
 void oct_report_methods(oct_json *j, const oct_conversion *c)
