@@ -76,6 +76,10 @@ oct_status oct_session_preview(const oct_session *s, oct_graph *g, oct_qjob **jo
  * cannot change the model. bare: without the folders of files, as it is written to the model; else with the paths as
  * given. Release it with oct_buf_free. */
 void oct_session_command(const octet_convert_options *x, bool bare, oct_buf *b);
+/* Reads one that is written bare, as it stands in a model. record tells which of its words are files. OCT_EMALFORMED:
+ * no run of this program has written it. Texts are in the arena. */
+oct_status oct_session_read_command(octet_convert_options *x, const char *model, const char *text,
+                                    const oct_record *record, oct_arena *arena, oct_err *err);
 /* Whether a command equals that text, if folders are ignored. */
 bool oct_command_is_like(const char *command, const char *bare);
 

@@ -258,23 +258,6 @@ static convert_args defaults(int argc, char **argv)
     return a;
 }
 
-oct_status qconvert_read_command(oct_cli *cli, convert_args *a, int argc, char **argv, oct_err *err)
-{
-    const oct_cli_opt opts[] = { OPT_POSITIONAL("MODEL", &a->x.model, "float ONNX model"),
-                                 SAMPLES(a),
-                                 CHOICES(a),
-                                 SIZES(a),
-                                 GOALS(a),
-                                 TOOL_OPT_LABELS(&a->data),
-                                 FORMS(a),
-                                 OPT_END };
-    *a = defaults(argc, argv);
-    cli->opts = opts;
-    const oct_status s = oct_cli_parse(cli, argc, argv, err);
-    cli->opts = NULL;
-    return s;
-}
-
 int qconvert_main(int argc, char **argv, const oct_cli_host *host)
 {
     convert_args a = defaults(argc, argv);

@@ -38,10 +38,6 @@ octet_convert_options convert_options(const oct_cli *cli, const convert_args *a)
 oct_status session_open(session *s, oct_cli *cli, const convert_args *a, bool no_save, oct_err *err);
 void session_close(session *s);
 
-/* main.c: parses a command in the form of oct_session_command. It accepts no option that writes a file. Errors as from
- * oct_cli_parse. */
-oct_status qconvert_read_command(oct_cli *cli, convert_args *a, int argc, char **argv, oct_err *err);
-
 /* verdict.c: prints "goal: ..." for each goal, and what the trials did. */
 void verdict_goals(const session *s, FILE *f);
 

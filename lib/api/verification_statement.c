@@ -1,5 +1,5 @@
 /* Writes an in-toto statement about what was verified: the model, and what it was made from. */
-#include "qconvert/verify.h"
+#include "api/verification.h"
 
 #include "base/io.h"
 #include "base/json_tree.h"
@@ -15,7 +15,7 @@ static void put_digest(oct_json *j, const char *sha256)
 }
 
 /* The model's file and its external data. */
-static void put_subjects(oct_json *j, const verification *v)
+static void put_subjects(oct_json *j, const oct_verification *v)
 {
     static const oct_record_part parts[] = { OCT_RECORD_SOURCE, OCT_RECORD_SOURCE_DATA };
     oct_record own = { 0 };
@@ -25,7 +25,7 @@ static void put_subjects(oct_json *j, const verification *v)
         if (!own.part[parts[i]].there)
             continue;
         oct_json_open(j, NULL, '{');
-        oct_json_str(j, "name", i == 0 ? oct_path_base(v->a->x.model) : "external data");
+        oct_json_str(j, "name", i == 0 ? oct_path_base(v->x->model) : "external data");
         put_digest(j, own.part[parts[i]].sha256);
         oct_json_close(j);
     }
@@ -33,9 +33,9 @@ static void put_subjects(oct_json *j, const verification *v)
 }
 
 /* The names are those in the recorded command, because the files may have other names now. */
-static const char *part_name(const verification *v, oct_record_part p)
+static const char *part_name(const oct_verification *v, oct_record_part p)
 {
-    const octet_convert_options *r = &v->made.x;
+    const octet_convert_options *r = &v->made;
     return p == OCT_RECORD_TABLE     ? r->calib
            : p == OCT_RECORD_POLICY  ? r->policy
            : p == OCT_RECORD_TARGET  ? r->target
@@ -47,7 +47,7 @@ static const char *part_name(const verification *v, oct_record_part p)
                                      : "";
 }
 
-static void put_inputs(oct_json *j, const verification *v)
+static void put_inputs(oct_json *j, const oct_verification *v)
 {
     oct_json_open(j, "inputs", '[');
     for (int p = 0; p < OCT_RECORD_PARTS; p++) {
@@ -129,7 +129,7 @@ static void put_metrics(oct_json *j, const oct_tree *model)
 }
 
 /* The entry of that model, found by its name and its size. NULL: there is none. */
-static const oct_tree *find_model(const verification *v, const oct_tree *report)
+static const oct_tree *find_model(const oct_verification *v, const oct_tree *report)
 {
     const oct_tree *models = oct_tree_member(report, "models");
     const oct_tree *two[] = { oct_tree_member(report, "quant"), oct_tree_member(report, "float") };
@@ -138,16 +138,16 @@ static const oct_tree *find_model(const verification *v, const oct_tree *report)
         const oct_tree *m = i < n ? oct_tree_at(models, i) : two[i - n];
         const char *path = oct_tree_text(oct_tree_member(m, "path"));
         double size;
-        if (path && strcmp(oct_path_base(path), oct_path_base(v->a->x.model)) == 0 &&
+        if (path && strcmp(oct_path_base(path), oct_path_base(v->x->model)) == 0 &&
             oct_tree_number(oct_tree_member(m, "size_bytes"), &size) && size == (double)oct_model_bytes(v->m))
             return m;
     }
     return NULL;
 }
 
-static oct_status put_report(oct_json *j, const verification *v, const char *text, size_t size, oct_err *err)
+static oct_status put_report(oct_json *j, const oct_verification *v, const char *text, size_t size, oct_err *err)
 {
-    const char *path = v->a->evaluation;
+    const char *path = v->evaluation;
     char sha256[OCT_SHA256_TEXT];
     unsigned char digest[OCT_SHA256_BYTES];
     oct_sha256 h;
@@ -159,7 +159,7 @@ static oct_status put_report(oct_json *j, const verification *v, const char *tex
     if (!schema || strcmp(schema, "octet-eval-1") != 0)
         st = oct_fail(err, OCT_EMALFORMED, "%s: this is not a report of qeval", path);
     else if (!model)
-        st = oct_fail(err, OCT_EUSAGE, "%s: it has no model of the name and size of %s", path, v->a->x.model);
+        st = oct_fail(err, OCT_EUSAGE, "%s: it has no model of the name and size of %s", path, v->x->model);
     oct_sha256_begin(&h);
     oct_sha256_add(&h, text, size);
     oct_sha256_end(&h, digest);
@@ -174,14 +174,14 @@ static oct_status put_report(oct_json *j, const verification *v, const char *tex
     return st;
 }
 
-static oct_status put_evaluation(oct_json *j, const verification *v, oct_err *err)
+static oct_status put_evaluation(oct_json *j, const oct_verification *v, oct_err *err)
 {
     enum { MOST = 256 << 20 };
     char *text;
     size_t size;
-    if (!v->a->evaluation)
+    if (!v->evaluation)
         return OCT_OK;
-    OCT_TRY(oct_read_all(v->a->evaluation, MOST, &text, &size, err));
+    OCT_TRY(oct_read_all(v->evaluation, MOST, &text, &size, err));
     const oct_status st = put_report(j, v, text, size, err);
     oct_free(text);
     return st;
@@ -189,12 +189,9 @@ static oct_status put_evaluation(oct_json *j, const verification *v, oct_err *er
 
 /* ---- the whole statement ---- */
 
-oct_status statement_write(const verification *v, oct_err *err)
+oct_status oct_verification_statement(const oct_verification *v, oct_document *to, oct_err *err)
 {
-    oct_buf b = OCT_BUF_INIT;
-    oct_json j = OCT_JSON_INIT(&b);
-    if (!v->a->statement)
-        return OCT_OK;
+    oct_json j = { .to = to };
     oct_json_open(&j, NULL, '{');
     oct_json_str(&j, "_type", "https://in-toto.io/Statement/v1");
     put_subjects(&j, v);
@@ -208,10 +205,8 @@ oct_status statement_write(const verification *v, oct_err *err)
     put_inputs(&j, v);
     put_layers(&j, &v->s.c);
     oct_json_bool(&j, "verified", true);
-    const oct_status st = put_evaluation(&j, v, err);
+    OCT_TRY(put_evaluation(&j, v, err));
     oct_json_close(&j);
-    if (st == OCT_OK)
-        return tool_write_json(v->a->statement, &j, err);
-    oct_buf_free(&b);
-    return st;
+    oct_json_close(&j);
+    return OCT_OK;
 }
