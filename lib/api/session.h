@@ -99,6 +99,9 @@ void oct_report_methods(oct_json *j, const oct_conversion *c);
 void oct_report_size(oct_json *j, const oct_conversion *c);
 void oct_report_causes(oct_json *j, const oct_causes *x);
 
+/* session_advice.c: what else to try, such as samples or bf16, and the gain: a list of lines of text. */
+oct_status oct_session_advice(const oct_session *s, oct_document *to, oct_err *err);
+
 /* session_estimate.c: what a run that is not dry takes on this machine, from what this run has taken so far. */
 typedef struct oct_estimate {
     double seconds, memory; /* memory: the most bytes at a time */

@@ -51,9 +51,6 @@ oct_status times_report_print(const oct_item *report, bool every, FILE *f, oct_e
 /* The same: what ONNX Runtime takes with Octet's provider and without, if that is known. */
 void times_report_provider(const oct_item *report, FILE *f);
 
-/* advice.c: what else to try, such as samples or bf16, and the gain. */
-oct_status advice_print(const session *s, oct_err *err);
-
 /* The commands. */
 oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err);
 oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err);

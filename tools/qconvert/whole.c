@@ -1,6 +1,8 @@
 /* qconvert MODEL: the whole conversion, and its messages. */
 #include "qconvert/qconvert.h"
 
+#include "cli/textfmt.h"
+
 /* Makes the report and writes it as JSON, where one is asked for; with text also for people. */
 static oct_status write_report(const session *s, bool text, oct_err *err)
 {
@@ -13,6 +15,17 @@ static oct_status write_report(const session *s, bool text, oct_err *err)
         st = oct_session_page(&s->of, err);
     if (st == OCT_OK && text && !s->cli->quiet)
         st = report_print(s, report, err);
+    oct_document_destroy(d);
+    return st;
+}
+
+static oct_status print_advice(const session *s, oct_err *err)
+{
+    oct_document *d = oct_document_create();
+    const oct_status st = d ? oct_session_advice(&s->of, d, err) : oct_nomem(err);
+    const oct_item *lines = oct_document_root(d);
+    for (const oct_item *x = NULL; st == OCT_OK && (x = oct_item_next(lines, x));)
+        oct_print(oct_cli_result(s->cli), "%s\n", oct_item_text(x, ""));
     oct_document_destroy(d);
     return st;
 }
@@ -30,7 +43,7 @@ static oct_status convert(session *s, oct_err *err)
     OCT_TRY(write_report(s, true, err));
     if (!s->cli->quiet) {
         verdict_goals(s, oct_cli_result(s->cli));
-        OCT_TRY(advice_print(s, err));
+        OCT_TRY(print_advice(s, err));
     }
     return oct_session_goal(&s->of, err);
 }

@@ -1,13 +1,14 @@
 /* Advice after a conversion: what else to try, and the expected gain. Without samples, it is a command with samples.
  * For a target with bfloat16, it is bfloat16 if that is expected to be faster than the decisions. */
-#include "qconvert/qconvert.h"
+#include "api/session.h"
 
-#include "cli/textfmt.h"
+#include "base/number_text.h"
 #include "kernels/cost.h"
 #include "ops/traits.h"
 #include "passes/input_pixels.h"
 #include "quant/place/expected.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* What the samples are, as far as the model tells. */
@@ -83,6 +84,24 @@ static void put_data(const oct_graph *g, const picture *p, oct_buf *b)
     put_size(b, &any, p, strncmp(numbers, "imagenet", 8) == 0);
 }
 
+/* Lines of text: the names in them may hold whatever a file has, so each is apart. */
+typedef struct lines {
+    oct_json j;
+    oct_buf b; /* the line so far */
+} lines;
+
+static void end_line(lines *l)
+{
+    oct_json_str(&l->j, NULL, oct_buf_str(&l->b));
+    oct_buf_cut(&l->b, 0);
+}
+
+static void put_line(lines *l, const char *text)
+{
+    oct_buf_puts(&l->b, text);
+    end_line(l);
+}
+
 /* ---- what samples would change ---- */
 
 /* What the layers of the model in the file would become with samples. */
@@ -125,19 +144,19 @@ static double layer_bytes(const oct_layer *l)
 
 /* The layer of that name now; NULL: there is none. Both lists have nearly the same order, so the search begins where
  * the last one ended. */
-static const oct_layer *layer_now(const session *s, const char *name, size_t *at)
+static const oct_layer *layer_now(const oct_session *s, const char *name, size_t *at)
 {
-    for (size_t i = 0; i < s->of.c.n_layers; i++) {
-        const oct_layer *l = &s->of.c.layers[(*at + i) % s->of.c.n_layers];
+    for (size_t i = 0; i < s->c.n_layers; i++) {
+        const oct_layer *l = &s->c.layers[(*at + i) % s->c.n_layers];
         if (strcmp(l->name, name) == 0) {
-            *at = (*at + i + 1) % s->of.c.n_layers;
+            *at = (*at + i + 1) % s->c.n_layers;
             return l;
         }
     }
     return NULL;
 }
 
-static void compare_layers(const session *s, const oct_layer *layers, size_t n, forecast *f)
+static void compare_layers(const oct_session *s, const oct_layer *layers, size_t n, forecast *f)
 {
     size_t at = 0;
     f->n = oct_layers_count(layers, n);
@@ -149,17 +168,17 @@ static void compare_layers(const session *s, const oct_layer *layers, size_t n, 
 }
 
 /* Reads the model again, as it was before the conversion. */
-static oct_status look_ahead(const session *s, forecast *f, oct_err *err)
+static oct_status look_ahead(const oct_session *s, forecast *f, oct_err *err)
 {
     oct_model *m = NULL;
     oct_qjob *job = NULL;
     oct_layer *layers = NULL;
     size_t n = 0;
-    oct_status st = oct_model_load(s->a->x.model, &m, err);
+    oct_status st = oct_model_load(s->x.model, &m, err);
     if (st == OCT_OK && (f->p.is = guess_picture(m->graph, &f->p)))
         f->p.pixels = oct_input_pixels(m->graph, m->graph->input[0]);
     if (st == OCT_OK)
-        st = oct_session_preview(&s->of, m->graph, &job, &layers, &n, err);
+        st = oct_session_preview(s, m->graph, &job, &layers, &n, err);
     if (st == OCT_OK)
         compare_layers(s, layers, n, f);
     oct_qjob_destroy(job);
@@ -169,93 +188,110 @@ static oct_status look_ahead(const session *s, forecast *f, oct_err *err)
 
 /* What the command is expected to gain. Methods that measure what layers lose may leave some of them float, which
  * nobody can tell without samples. */
-static void print_gain(const session *s, const forecast *f, size_t now, FILE *out)
+static void put_gain(const oct_session *s, const forecast *f, size_t now, lines *l)
 {
     enum { LEAST_SIZE = 32 << 10 };
     char text[32], part[32];
     const oct_layer_count *n = &f->n;
     if (n->integer <= now) {
-        fputs(
-            "Then the ranges of activations are known beforehand, so that nothing is measured while the model runs, and losses are measured.\n"
-            "No more layers would be int8, and the file would be about as large.\n",
-            out);
+        put_line(
+            l,
+            "Then the ranges of activations are known beforehand, so that nothing is measured while the model runs, and losses are measured.");
+        put_line(l, "No more layers would be int8, and the file would be about as large.");
         return;
     }
-    const double bytes = (double)s->of.c.size_after + f->bytes;
-    oct_print(out, "Then up to %zu of %zu would be int8: %s of the weights", n->integer, n->products,
-              oct_fmt_percent(text, n->weights ? (double)n->integer_weights / (double)n->weights : 0));
+    const double bytes = (double)s->c.size_after + f->bytes;
+    oct_buf_printf(&l->b, "Then up to %zu of %zu would be int8: %s of the weights", n->integer, n->products,
+                   oct_fmt_percent(text, n->weights ? (double)n->integer_weights / (double)n->weights : 0));
     if (n->macs)
-        oct_print(out, ", %s of the multiplications", oct_fmt_percent(part, (double)n->integer_macs / (double)n->macs));
-    if (bytes > 0 && s->of.c.size_before >= LEAST_SIZE) /* in smaller files names and nodes take more than weights */
-        oct_print(out, ", a file of about %s (%s now)", oct_fmt_bytes(text, (uint64_t)bytes),
-                  oct_fmt_bytes(part, s->of.c.size_after));
-    fputs(".\nLayers that then lose too much stay float.\n", out);
+        oct_buf_printf(&l->b, ", %s of the multiplications",
+                       oct_fmt_percent(part, (double)n->integer_macs / (double)n->macs));
+    if (bytes > 0 && s->c.size_before >= LEAST_SIZE) /* in smaller files names and nodes take more than weights */
+        oct_buf_printf(&l->b, ", a file of about %s (%s now)", oct_fmt_bytes(text, (uint64_t)bytes),
+                       oct_fmt_bytes(part, s->c.size_after));
+    put_line(l, ".");
+    put_line(l, "Layers that then lose too much stay float.");
 }
 
-static oct_status ask_for_samples(const session *s, oct_err *err)
+static oct_status ask_for_samples(const oct_session *s, lines *l, oct_err *err)
 {
-    FILE *f = oct_cli_result(s->cli);
+    const oct_graph *g = s->c.m->graph;
+    const oct_scheme scheme = s->c.o.job.scheme;
     forecast x = { 0 };
-    const size_t now = oct_layers_count(s->of.c.layers, s->of.c.n_layers).integer;
-    if (strcmp(s->a->x.model, "-") == 0 || s->of.c.o.job.scheme == OCT_SCHEME_BF16 ||
-        s->of.c.o.job.scheme == OCT_SCHEME_DYNAMIC || s->of.c.o.job.scheme == OCT_SCHEME_WEIGHT_ONLY)
+    const size_t now = oct_layers_count(s->c.layers, s->c.n_layers).integer;
+    if (strcmp(s->x.model, "-") == 0 || scheme == OCT_SCHEME_BF16 || scheme == OCT_SCHEME_DYNAMIC ||
+        scheme == OCT_SCHEME_WEIGHT_ONLY)
         return OCT_OK; /* nothing would change */
-    if (s->of.c.o.job.scheme == OCT_SCHEME_FP16) {
-        fputs(
-            "\nThere were no samples: whether the activations stay within float16's 65504 is not known, so what is known to be risky\n"
-            "stays float. With --data the layers of which they do not are found, and the others become float16.\n"
-            "On CPUs float16 halves the file and is not faster than float32; 8 bits are.\n",
-            f);
+    if (scheme == OCT_SCHEME_FP16) {
+        put_line(l, "");
+        put_line(
+            l,
+            "There were no samples: whether the activations stay within float16's 65504 is not known, so what is known to be risky");
+        put_line(l,
+                 "stays float. With --data the layers of which they do not are found, and the others become float16.");
+        put_line(l, "On CPUs float16 halves the file and is not faster than float32; 8 bits are.");
         return OCT_OK;
     }
     OCT_TRY(look_ahead(s, &x, err));
     if (x.n.integer == 0)
         return OCT_OK;
     const size_t left = x.n.products > now ? x.n.products - now : 0;
-    oct_print(
-        f,
-        left
-            ? "\nThere were no samples: %zu of %zu layers with weights %s float (an integer Conv needs the range of its input and output).\n"
-            : "\nThere were no samples.\n",
-        left, x.n.products, left == 1 ? "stays" : "stay");
-    oct_buf b = OCT_BUF_INIT;
-    oct_session_command(&s->of.x, false, &b);
-    put_data(s->of.c.m->graph, &x.p, &b);
-    oct_print(f, "With some 100 typical samples try%s:\n",
-              x.p.pixels == OCT_PIXELS_BYTES
-                  ? " (the model scales pixels of 0 to 255 itself, so there is no mean and no std)"
-                  : "");
-    oct_print(f, "\n    %s\n\n", oct_buf_str(&b));
-    oct_buf_free(&b);
-    print_gain(s, &x, now, f);
-    if (s->of.c.m->graph->n_input > 1) {
-        oct_print(f, "The .npz holds an array per input:");
-        for (size_t i = 0; i < s->of.c.m->graph->n_input; i++)
-            oct_print(f, " %s", s->of.c.m->graph->value[s->of.c.m->graph->input[i]].name);
-        fputc('\n', f);
+    put_line(l, "");
+    oct_buf_puts(&l->b, "There were no samples");
+    if (left)
+        oct_buf_printf(
+            &l->b,
+            ": %zu of %zu layers with weights %s float (an integer Conv needs the range of its input and output)", left,
+            x.n.products, left == 1 ? "stays" : "stay");
+    put_line(l, ".");
+    oct_buf_puts(&l->b, "With some 100 typical samples try");
+    put_line(l, x.p.pixels == OCT_PIXELS_BYTES
+                    ? " (the model scales pixels of 0 to 255 itself, so there is no mean and no std):"
+                    : ":");
+    put_line(l, "");
+    oct_buf_puts(&l->b, "    ");
+    oct_session_command(&s->x, false, &l->b);
+    put_data(g, &x.p, &l->b);
+    end_line(l);
+    put_line(l, "");
+    put_gain(s, &x, now, l);
+    if (g->n_input > 1) {
+        oct_buf_puts(&l->b, "The .npz holds an array per input:");
+        for (size_t i = 0; i < g->n_input; i++)
+            oct_buf_printf(&l->b, " %s", g->value[g->input[i]].name);
+        end_line(l);
     }
     return OCT_OK;
 }
 
 /* Recommends bf16 if products in bf16 are expected to take less time here than the decisions. */
-static void prefer_bf16(const session *s)
+static void prefer_bf16(const oct_session *s, lines *l)
 {
     enum { WORTH_SAYING = 95 }; /* percent of the time, at most */
-    const oct_expected t = oct_expected_times(s->of.c.layers, s->of.c.n_layers, oct_isa_active());
-    if (oct_target_rules_of(s->of.target)->bfloat16 != OCT_BFLOAT16_YES || oct_scheme_is_half(s->of.c.o.job.scheme) ||
+    const oct_expected t = oct_expected_times(s->c.layers, s->c.n_layers, oct_isa_active());
+    char text[32];
+    if (oct_target_rules_of(s->target)->bfloat16 != OCT_BFLOAT16_YES || oct_scheme_is_half(s->c.o.job.scheme) ||
         t.bf16 * 100 >= t.decided * WORTH_SAYING)
         return;
-    char text[32];
-    oct_print(
-        oct_cli_result(s->cli),
-        "\nEstimated by the table of costs for CPUs of this class (%s): the products of these layers take %s of the time in bf16, which needs no samples:\n"
-        "try --scheme bf16, or qeval --compute bf16 for what it would lose.\n",
+    put_line(l, "");
+    oct_buf_printf(
+        &l->b,
+        "Estimated by the table of costs for CPUs of this class (%s): the products of these layers take %s of the time in bf16, which needs no samples:",
         oct_cost_class(), oct_fmt_percent(text, t.bf16 / t.decided));
+    end_line(l);
+    put_line(l, "try --scheme bf16, or qeval --compute bf16 for what it would lose.");
 }
 
-oct_status advice_print(const session *s, oct_err *err)
+oct_status oct_session_advice(const oct_session *s, oct_document *to, oct_err *err)
 {
-    prefer_bf16(s);
+    lines l = { .j.to = to };
+    oct_json_open(&l.j, NULL, '[');
+    prefer_bf16(s, &l);
     /* with a size, samples change what is chosen, but not the size */
-    return s->of.c.calib || s->of.c.size.n ? OCT_OK : ask_for_samples(s, err);
+    oct_status st = s->c.calib || s->c.size.n ? OCT_OK : ask_for_samples(s, &l, err);
+    if (st == OCT_OK && l.b.failed)
+        st = oct_nomem(err);
+    oct_json_close(&l.j);
+    oct_buf_free(&l.b);
+    return st;
 }
