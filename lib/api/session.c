@@ -5,6 +5,7 @@
 
 #include "base/io.h"
 #include "base/spill.h"
+#include "graph/graph_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -159,6 +160,15 @@ static void say_progress(void *arg, const char *what, int64_t done, int64_t tota
     const oct_voice v = ((oct_session *)arg)->h.voice;
     if (v.progress)
         v.progress(v.arg, what, done, total);
+}
+
+static void keep_graph(void *arg, const char *step, const oct_graph *g)
+{
+    oct_session *s = arg;
+    if (strcmp(step, s->h.graph) != 0)
+        return;
+    oct_buf_cut(&s->graph_text, 0); /* of a conversion that was given up */
+    (s->h.dot ? oct_graph_put_dot : oct_graph_put_text)(g, &s->graph_text);
 }
 
 /* ---- options ---- */
@@ -397,8 +407,8 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
                                            .note = say_note,
                                            .chosen = say_chosen,
                                            .taken = say_taken,
-                                           .graph = s->h.graph,
-                                           .graph_arg = s->h.graph_arg,
+                                           .graph = s->h.graph ? keep_graph : NULL,
+                                           .graph_arg = s,
                                            .arg = s } };
     o->job = (oct_qjob_opts){ .target = s->target,
                               .disabled = x->disabled_passes.v,
@@ -540,8 +550,14 @@ oct_status oct_session_preview(const oct_session *s, oct_graph *g, oct_qjob **jo
     return oct_layers_list(*job, s->c.arena, layers, n, err);
 }
 
+bool oct_session_lacks_samples(const oct_session *s)
+{
+    return s->x.calib && oct_methods_any_needing(&s->c.o.methods, OCT_NEEDS_SAMPLES);
+}
+
 void oct_session_close(oct_session *s)
 {
+    oct_buf_free(&s->graph_text);
     oct_conversion_close(&s->c);
     oct_source_close(s->src);
     oct_target_close(s->target);

@@ -14,11 +14,11 @@ typedef struct oct_session_host {
     const char *const *written; /* [n_written]: other files that this run writes, checked as the outputs are; each may
                                    be NULL */
     size_t n_written;
-    const char *recorded; /* the command to record instead of these options; NULL: record these */
-    bool no_save;         /* nothing will be written, so inputs need no digests */
-    const char *command;  /* the command line, for the page; NULL: that of the options */
-    void (*graph)(void *graph_arg, const char *step, const oct_graph *g);
-    void *graph_arg;
+    const char *recorded;    /* the command to record instead of these options; NULL: record these */
+    bool no_save;            /* nothing will be written, so inputs need no digests */
+    const char *command;     /* the command line, for the page; NULL: that of the options */
+    const char *graph;       /* the step of the conversion behind which its graph becomes graph_text; NULL: none */
+    bool dot;                /* for Graphviz */
     oct_given_samples given; /* for x.samples.get */
 } oct_session_host;
 
@@ -39,9 +39,10 @@ typedef struct oct_session {
     oct_metric_command command;
     oct_decode *rule; /* how results are judged; NULL: no rule is given */
     oct_truth *truth;
-    double budget;     /* as a share */
-    double began;      /* the time of the start, from oct_now() */
-    oct_buf made_by;   /* the command that will be recorded; it is needed early because its length counts */
+    double budget;   /* as a share */
+    double began;    /* the time of the start, from oct_now() */
+    oct_buf made_by; /* the command that will be recorded; it is needed early because its length counts */
+    oct_buf graph_text;
     oct_record record; /* digests of inputs that will be recorded */
 } oct_session;
 
@@ -65,6 +66,8 @@ void oct_session_close(oct_session *s);
  * alone, else NULL. */
 const char *oct_session_target(const octet_convert_options *x);
 const char *oct_session_target_file(const octet_convert_options *x);
+/* Whether there is only a table, and methods were asked for that measure on samples. */
+bool oct_session_lacks_samples(const oct_session *s);
 /* How many goals there are. */
 size_t oct_session_goals(const octet_convert_options *x);
 /* The layers of g, which holds the session's model, as they would be with samples. They exist as long as *job, which

@@ -72,7 +72,9 @@ static void put_layer(oct_json *j, const void *row)
 static void put_score(oct_json *j, const oct_goal *g, const oct_eval_score *x)
 {
     const oct_eval_gate gate = oct_eval_judge(x, &g->limit);
+    char text[OCT_GATE_TEXT];
     oct_json_open(j, NULL, '{');
+    oct_json_str(j, "text", oct_goal_text(text, g, x));
     oct_json_str(j, "option", g->option);
     oct_json_str(j, "metric", x->metric->name);
     number(j, "value", x->value);
@@ -89,7 +91,9 @@ static void put_score(oct_json *j, const oct_goal *g, const oct_eval_score *x)
 
 static void put_trial(oct_json *j, const oct_session *s, const oct_goal_trial *t)
 {
+    char text[OCT_TRIAL_TEXT];
     oct_json_open(j, NULL, '{');
+    oct_json_str(j, "text", oct_goal_trial_text(text, t));
     oct_json_int(j, "layers_left_float", (int64_t)t->layers);
     oct_json_int(j, "layers_of_16_bits", (int64_t)t->wide);
     number(j, "macs_share", t->macs);

@@ -1,8 +1,6 @@
 /* From arguments to the typed options of a conversion. */
 #include "qconvert/qconvert.h"
 
-#include "graph/graph_text.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,43 +28,4 @@ octet_convert_options convert_options(const oct_cli *cli, const convert_args *a)
     x.block_size = a->block_size ? atoi(a->block_size) : 0;
     x.accuracy_level = oct_cli_given(cli, "accuracy-level") ? atoi(a->accuracy_level) : -1;
     return x;
-}
-
-static void keep_graph(void *arg, const char *step, const oct_graph *g)
-{
-    session *s = arg;
-    if (strcmp(step, s->a->print_graph) != 0)
-        return;
-    oct_buf_cut(&s->graph_text, 0); /* of a conversion that was given up */
-    if (s->a->dot)
-        oct_graph_put_dot(g, &s->graph_text);
-    else
-        oct_graph_put_text(g, &s->graph_text);
-}
-
-oct_status session_open(session *s, oct_cli *cli, const convert_args *a, bool no_save, oct_err *err)
-{
-    *s = (session){ .cli = cli, .a = a, .of.memory = -1 };
-    tool_command_line(&s->command, cli, a->argc, a->argv);
-    if (s->command.failed)
-        return oct_nomem(err);
-    const char *const written[] = { cli->json, a->sarif };
-    const octet_convert_options x = convert_options(cli, a);
-    const oct_session_host host = { .voice = tool_voice(cli),
-                                    .written = written,
-                                    .n_written = OCT_COUNT(written),
-                                    .no_save = no_save,
-                                    .command = oct_buf_str(&s->command),
-                                    .graph = a->print_graph ? keep_graph : NULL,
-                                    .graph_arg = s };
-    const oct_status st = oct_session_open(&s->of, &x, &host, err);
-    cli->output_taken = strcmp(x.model, "-") == 0 && !x.output && !x.dry_run && !no_save;
-    return st;
-}
-
-void session_close(session *s)
-{
-    oct_session_close(&s->of);
-    oct_buf_free(&s->graph_text);
-    oct_buf_free(&s->command);
 }

@@ -27,20 +27,12 @@ typedef struct convert_args {
 typedef struct session {
     oct_cli *cli;
     const convert_args *a;
-    oct_session of;     /* the conversion */
-    oct_buf graph_text; /* for --print-graph */
-    oct_buf command;    /* the command line, for the page */
+    oct_session of;  /* the conversion */
+    oct_buf command; /* the command line, for the page */
 } session;
 
 /* arguments.c: the options of the library that the arguments stand for. */
 octet_convert_options convert_options(const oct_cli *cli, const convert_args *a);
-/* Opens options and the model. no_save: nothing will be written. close releases everything, also after a failure. */
-oct_status session_open(session *s, oct_cli *cli, const convert_args *a, bool no_save, oct_err *err);
-void session_close(session *s);
-
-/* verdict.c: prints "goal: ..." for each goal, and what the trials did. */
-void verdict_goals(const session *s, FILE *f);
-
 /* report.c: prints the report as text, as the options say how much of it. */
 oct_status report_print(const session *s, const oct_item *report, oct_err *err);
 

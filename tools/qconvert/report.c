@@ -105,7 +105,7 @@ static oct_status finish_table(oct_table *t, const notes *all, FILE *f, oct_err 
 
 static bool is_quantized(const oct_item *layer)
 {
-    return strcmp(oct_item_text(layer, "scheme"), oct_scheme_name(OCT_SCHEME_FLOAT)) != 0;
+    return strcmp(oct_item_text(layer, "scheme"), "float") != 0;
 }
 
 static double worth(const oct_item *l)
@@ -278,6 +278,35 @@ static void print_estimate(const oct_item *report, FILE *f)
                   oct_fmt_bytes(memory, (uint64_t)oct_item_whole(report, "estimate.memory_bytes")));
 }
 
+/* Prints the result of the trials. */
+static void print_trials(const oct_item *report, FILE *f)
+{
+    const oct_item *trials = oct_item_at(report, "trials"), *t = oct_item_next(trials, NULL);
+    const size_t n = oct_item_count(trials, "");
+    const bool stopped = oct_item_true(report, "stopped_by_time_limit");
+    if (n < 2 && !stopped)
+        return;
+    while (t && !oct_item_true(t, "taken"))
+        t = oct_item_next(trials, t);
+    oct_print(f, "%zu trial%s%s: %s", n - 1, n == 2 ? "" : "s", stopped ? ", then the time limit ended them" : "",
+              oct_item_text(t, "text"));
+    oct_print(f,
+              oct_item_true(report, "trials_on_other_samples")
+                  ? "; %lld samples chose, others judge\n"
+                  : "; the samples that judge also chose (too few to decide in halves)\n",
+              (long long)oct_item_whole(t, "samples"));
+}
+
+/* Prints the value of the metric for each goal, and whether the samples suffice. */
+static void print_goals(const oct_item *report, FILE *f)
+{
+    const oct_item *goals = oct_item_at(report, "goals");
+    if (goals)
+        print_trials(report, f);
+    for (const oct_item *g = NULL; (g = oct_item_next(goals, g));)
+        oct_print(f, "goal: %s\n", oct_item_text(g, "text"));
+}
+
 oct_status report_print(const session *s, const oct_item *report, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
@@ -290,14 +319,15 @@ oct_status report_print(const session *s, const oct_item *report, oct_err *err)
     print_methods(report, every, f);
     OCT_TRY(size_report_print(report, every, f, err));
     OCT_TRY(times_report_print(report, every, f, err));
-    if (s->of.c.o.sensitivity)
+    if (s->a->x.sensitivity || s->a->x.sensitivity_file)
         OCT_TRY(tool_print_causes(oct_item_at(report, "sensitivity"), every, f, err));
     fputs("\n", f);
     oct_print_wrapped(f, oct_item_text(report, "text"), width > 40 && width < WRAP ? width : WRAP);
     times_report_provider(report, f);
-    if (s->a->x.calib && oct_methods_any_needing(&s->of.c.o.methods, OCT_NEEDS_SAMPLES))
+    if (oct_session_lacks_samples(&s->of))
         fputs("From a table alone nothing could be measured; --data also finds which ranges and biases lose least.\n",
               f);
     print_estimate(report, f);
+    print_goals(report, f);
     return OCT_OK;
 }

@@ -39,23 +39,34 @@ static oct_status convert(session *s, oct_err *err)
     }
     OCT_TRY(oct_session_make(&s->of, err));
     if (s->a->print_graph)
-        return tool_write_text("-", &s->graph_text, err);
+        return tool_write_text("-", &s->of.graph_text, err);
     OCT_TRY(write_report(s, true, err));
-    if (!s->cli->quiet) {
-        verdict_goals(s, oct_cli_result(s->cli));
+    if (!s->cli->quiet)
         OCT_TRY(print_advice(s, err));
-    }
     return oct_session_goal(&s->of, err);
 }
 
 oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err)
 {
-    session s;
-    oct_status st = session_open(&s, cli, a, false, err);
+    session s = { .cli = cli, .a = a };
+    tool_command_line(&s.command, cli, a->argc, a->argv);
+    const char *const written[] = { cli->json };
+    const octet_convert_options x = convert_options(cli, a);
+    const oct_session_host host = { .voice = tool_voice(cli),
+                                    .written = written,
+                                    .n_written = OCT_COUNT(written),
+                                    .command = oct_buf_str(&s.command),
+                                    .graph = a->print_graph,
+                                    .dot = a->dot };
+    oct_status st = oct_session_open(&s.of, &x, &host, err);
+    cli->output_taken = strcmp(x.model, "-") == 0 && !x.output && !x.dry_run;
+    if (st == OCT_OK && s.command.failed)
+        st = oct_nomem(err);
     if (st == OCT_OK)
         st = oct_session_decide(&s.of, err);
     if (st == OCT_OK)
         st = convert(&s, err);
-    session_close(&s);
+    oct_session_close(&s.of);
+    oct_buf_free(&s.command);
     return st;
 }
