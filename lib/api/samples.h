@@ -3,6 +3,7 @@
 #define OCT_API_SAMPLES_H
 
 #include "api/voice.h"
+#include "base/document.h"
 #include "data/data.h"
 #include "eval/run/follow.h"
 #include "eval/sets/decode.h"
@@ -48,6 +49,10 @@ void oct_samples_say_chosen(oct_voice v, const oct_source *src);
 /* Says how many samples were broken, and which, how many files of which kinds were left out, and which inputs that are
  * caches were left empty. */
 void oct_samples_say_bad(oct_voice v, const oct_source *src);
+/* samples_pack.c: writes samples as tar shards of at most `count` samples (0: any number), begun anew at `size` (as
+ * "256MB"), and makes the report, of schema octet-shards-1. */
+oct_status oct_samples_pack(octet_texts specs, const char *prefix, int64_t count, const char *size, oct_voice v,
+                            oct_document *to, oct_err *err);
 /* Warns if a calibration table lacks shards, and names them. */
 void oct_samples_warn_incomplete(oct_voice v, const char *path, const oct_calib *c);
 

@@ -1,16 +1,9 @@
 /* qcalib: records the values that a model's tensors take. */
 #include "qcalib/qcalib.h"
 
-#include "encodings/encodings.h"
-
-static oct_status write_report(void *cli, const oct_calib *c, oct_err *err)
-{
-    return qcalib_json(((oct_cli *)cli)->json, c, err);
-}
-
 static oct_status calibrate(oct_cli *cli, calib_args *a, oct_err *err)
 {
-    const oct_calibration_host h = { .voice = tool_voice(cli), .written = cli->json, .made = write_report, .arg = cli };
+    const oct_calibration_host h = qcalib_host(cli);
     OCT_TRY(tool_read_shard(&a->data, err));
     const octet_calibrate_options x = { .model = a->model,
                                         .samples = tool_samples(cli, &a->data),
@@ -20,6 +13,18 @@ static oct_status calibrate(oct_cli *cli, calib_args *a, oct_err *err)
                                         .resume = a->resume,
                                         .threads = (int)cli->threads };
     return oct_calibration_run(&x, &h, err);
+}
+
+static oct_status merge_tables(oct_cli *cli, const table_args *t, oct_err *err)
+{
+    const oct_calibration_host h = qcalib_host(cli);
+    return oct_tables_merge(tool_texts(t->tables), t->output, t->partial, &h, err);
+}
+
+static oct_status import_ranges(oct_cli *cli, const foreign_args *f, oct_err *err)
+{
+    const oct_calibration_host h = qcalib_host(cli);
+    return oct_table_import(f->file, f->model, f->output, &h, err);
 }
 
 int qcalib_main(int argc, char **argv, const oct_cli_host *host)
@@ -119,10 +124,10 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
         s = tool_start(&cli, &err);
     if (s == OCT_OK && !cli.done)
         s = !cli.command                  ? calibrate(&cli, &c, &err)
-            : cli.command == &commands[0] ? qcalib_merge(&cli, &t, &err)
+            : cli.command == &commands[0] ? merge_tables(&cli, &t, &err)
             : cli.command == &commands[1] ? qcalib_show(&cli, &t, &err)
             : cli.command == &commands[2] ? qcalib_diff(&cli, &t, &err)
-            : cli.command == &commands[3] ? qcalib_import(&cli, &f, &err)
+            : cli.command == &commands[3] ? import_ranges(&cli, &f, &err)
             : cli.command == &commands[4] ? qcalib_export(&cli, &f, &err)
                                           : qcalib_pack(&cli, &p, &err);
     return tool_finish(&cli, s, &err);

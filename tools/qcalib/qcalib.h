@@ -2,7 +2,7 @@
 #ifndef OCT_TOOLS_QCALIB_H
 #define OCT_TOOLS_QCALIB_H
 
-#include "api/calibration.h"
+#include "api/calibration_tables.h"
 #include "common/common.h"
 
 typedef struct calib_args {
@@ -27,13 +27,12 @@ typedef struct pack_args {
     int64_t count;
 } pack_args;
 
-oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err);
+/* tables.c: how calls on tables speak, and the JSON that they write. */
+oct_calibration_host qcalib_host(oct_cli *cli);
+/* The commands. */
 oct_status qcalib_show(oct_cli *cli, const table_args *a, oct_err *err);
 oct_status qcalib_diff(oct_cli *cli, const table_args *a, oct_err *err);
-oct_status qcalib_import(oct_cli *cli, const foreign_args *a, oct_err *err);
 oct_status qcalib_export(oct_cli *cli, const foreign_args *a, oct_err *err);
 oct_status qcalib_pack(oct_cli *cli, const pack_args *a, oct_err *err);
-/* Writes a table as JSON. path NULL: does nothing. */
-oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err);
 
 #endif
