@@ -63,6 +63,16 @@ oct_status oct_evaluation_gates(const oct_evaluation *s, const oct_eval_result *
                                 oct_err *err);
 void oct_evaluation_close(oct_evaluation *s);
 
+/* evaluation_outputs.c: in place of a comparison, writes the outputs of the only model for all samples into an .npz. */
+oct_status oct_evaluation_outputs(oct_evaluation *e, const char *path, oct_err *err);
+/* evaluation_inside.c: in place of it, what the only model computes for the first sample: each NODE=FILE is written as
+ * .npy. steps: gets the steps that ran as text; NULL: nobody asks. */
+oct_status oct_evaluation_look_inside(oct_evaluation *e, octet_texts nodes, oct_buf *steps, oct_err *err);
+/* evaluation_sensitivity.c: without any of the above, what quantizing each value and layer costs: the report, of schema
+ * octet-sensitivity-1. file: keeps measurements; or NULL. */
+oct_status oct_evaluation_sensitivity(const octet_evaluate_options *x, const char *file, const oct_evaluation_host *h,
+                                      oct_document *to, oct_err *err);
+
 /* evaluation_page.c: what the page says about the models beside what was measured; oct_report_context.put_notes. */
 typedef struct oct_evaluation_notes {
     const oct_evaluation *e;

@@ -1,16 +1,10 @@
 /* qeval: compares a float model with quantized ones: accuracy, errors, latency, memory and size. */
-#include "qeval/inside.h"
+#include "qeval/qeval.h"
 
 #include "base/io.h"
 #include "cli/textfmt.h"
-#include "eval/run/outputs.h"
-#include "kernels/cpu.h"
-#include "ops/op.h"
-#include "quant/simulate/memo.h"
 
 #include <string.h>
-
-enum { OUTPUTS_BATCH = 8 };
 
 /* What exists as long as the run. */
 typedef struct session {
@@ -124,27 +118,6 @@ static oct_status join_parts(session *s, oct_err *err)
     return st;
 }
 
-static oct_status write_outputs(session *s, oct_err *err)
-{
-    if (s->of.n_models > 1)
-        return oct_fail(err, OCT_EUSAGE, "--outputs runs one model, and %zu are given", s->of.n_models);
-    OCT_TRY(oct_evaluation_open_samples(&s->of, err));
-    const bool shares = oct_op_shares_scales(s->of.models[0].graph);
-    const size_t batch = s->a->batch ? (size_t)s->a->batch : shares ? 1 : OUTPUTS_BATCH;
-    int64_t samples;
-    const oct_engine_opts how = { s->of.pool, s->of.models[0].bf16, s->of.models[0].remote, s->of.models[0].name };
-    oct_status st =
-        oct_write_outputs(s->of.models[0].graph, s->of.samples.state, s->of.samples.n_state, &how, s->of.src,
-                          s->a->outputs, batch, oct_progress_report, &s->cli->progress, &samples, err);
-    if (st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC)
-        oct_within(err, "%s", s->a->model);
-    OCT_TRY(st);
-    oct_samples_say_bad(tool_voice(s->cli), s->of.src);
-    oct_cli_note(s->cli, 0, "%s: outputs of %lld samples%s", s->a->outputs, (long long)samples,
-                 shares && batch > 1 ? "; the model quantizes dynamically, so they depend on --batch" : "");
-    return OCT_OK;
-}
-
 static bool looks_inside(const qeval_args *a)
 {
     return a->dump.n || a->print_plan;
@@ -152,12 +125,11 @@ static bool looks_inside(const qeval_args *a)
 
 static oct_status look_inside(session *s, oct_err *err)
 {
-    if (s->of.n_models > 1 || s->a->runner)
-        return oct_fail(err, OCT_EUSAGE, "--dump and --print-plan look into one model, in this runtime");
-    OCT_TRY(oct_evaluation_open_samples(&s->of, err));
-    oct_status st = qeval_look_inside(s->a, &s->of.models[0], s->of.pool, s->of.src, s->cli, s->of.arena, err);
-    if (st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC)
-        oct_within(err, "%s", s->a->model);
+    oct_buf steps = OCT_BUF_INIT;
+    oct_status st = oct_evaluation_look_inside(&s->of, tool_texts(s->a->dump), s->a->print_plan ? &steps : NULL, err);
+    if (st == OCT_OK && s->a->print_plan)
+        st = tool_write_text("-", &steps, err);
+    oct_buf_free(&steps);
     return st;
 }
 
@@ -289,11 +261,18 @@ static oct_status evaluate(session *s, qeval_args *a, oct_buf *command, oct_err 
     s->joining.gates = (oct_gates){ 0 };
     OCT_TRY(oct_evaluation_open(&s->of, &x, &h, err));
     return a->check          ? check_cases(s, err)
-           : a->outputs      ? write_outputs(s, err)
+           : a->outputs      ? oct_evaluation_outputs(&s->of, a->outputs, err)
            : looks_inside(a) ? look_inside(s, err)
            : a->part         ? write_part(s, err)
            : a->parts.n      ? join_parts(s, err)
                              : compare(s, err);
+}
+
+static oct_status sensitivity(const qeval_args *a, oct_cli *cli, oct_err *err)
+{
+    const octet_evaluate_options x = evaluate_options(cli, a);
+    const oct_evaluation_host h = { .voice = tool_voice(cli) };
+    return qeval_sensitivity(&x, a->sensitivity_file, &h, cli, err);
 }
 
 static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
@@ -301,7 +280,7 @@ static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
     OCT_TRY(tool_read_shard(&a->data, err));
     OCT_TRY(check_outputs(a, cli, err));
     if (a->sensitivity || a->sensitivity_file)
-        return qeval_sensitivity(a, cli, err);
+        return sensitivity(a, cli, err);
     session s = { .a = a, .cli = cli, .arena = oct_arena_create() };
     oct_buf command = OCT_BUF_INIT;
     oct_status st = s.arena ? OCT_OK : oct_nomem(err);

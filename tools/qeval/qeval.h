@@ -55,6 +55,7 @@ oct_status qeval_print_classes(const oct_item *report, const oct_item *model, FI
 
 /* rank_causes.c: measures the cost of quantizing each value and each layer of the quantized model, prints it and writes
  * the JSON. */
-oct_status qeval_sensitivity(const qeval_args *a, oct_cli *cli, oct_err *err);
+oct_status qeval_sensitivity(const octet_evaluate_options *x, const char *file, const oct_evaluation_host *h,
+                             oct_cli *cli, oct_err *err);
 
 #endif

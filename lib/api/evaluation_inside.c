@@ -1,6 +1,6 @@
 /* --dump and --print-plan: what a model computes on the first sample, and by which steps. */
 #define _XOPEN_SOURCE 700
-#include "qeval/inside.h"
+#include "api/evaluation.h"
 
 #include "base/io.h"
 #include "base/utf8.h"
@@ -20,7 +20,7 @@ typedef struct dumped {
 } dumped;
 
 typedef struct dump {
-    oct_cli *cli;
+    oct_evaluation *e;
     oct_arena *arena;
     const char **taps; /* [n], the names */
     dumped *v;         /* [n] */
@@ -135,7 +135,7 @@ static oct_status look(void *arg, size_t tap, const oct_operand *x, oct_err *err
     oct_buf_puts(&b, "]");
     if (x->q && x->q->n == 1)
         oct_buf_printf(&b, " scale %.9g zero point %d", (double)x->q->scale[0], (int)x->q->zp[0]);
-    oct_cli_note(d->cli, 0, "%s: '%s', %s", v->path, v->name, oct_buf_str(&b));
+    oct_say(d->e->h.voice, 0, "%s: '%s', %s", v->path, v->name, oct_buf_str(&b));
     oct_buf_free(&b);
     return OCT_OK;
 }
@@ -165,39 +165,45 @@ static void put_steps(const oct_plan *p, oct_buf *b)
                    m.arena, m.live, m.weights, m.scratch);
 }
 
-oct_status qeval_look_inside(const qeval_args *a, const oct_eval_model *m, oct_pool *pool, oct_source *src,
-                             oct_cli *cli, oct_arena *arena, oct_err *err)
+static oct_status run(oct_evaluation *e, dump *d, oct_buf *steps, oct_err *err)
 {
-    dump d = { .cli = cli, .arena = arena };
+    const oct_eval_model *m = &e->models[0];
     oct_batch batch = { 0 };
     oct_runner *r = NULL;
     oct_plan *plan;
-    for (size_t i = 0; i < a->dump.n; i++)
-        OCT_TRY(take(&d, m->graph, a->dump.v[i], err));
-    for (size_t i = 0; i < d.n; i++)
-        OCT_TRY(oct_check_output(d.v[i].path, &a->model, 1, err));
-    const oct_plan_opts o = { .pool = pool, .taps = d.taps, .n_taps = d.n, .bf16 = m->bf16 };
+    const oct_plan_opts o = { .pool = e->pool, .taps = d->taps, .n_taps = d->n, .bf16 = m->bf16 };
     oct_status s = oct_runner_create(m->graph, &o, NULL, 0, &r, err);
     if (s == OCT_OK) {
-        oct_runner_set_tap(r, look, &d);
-        s = oct_source_next(src, 1, &batch, err);
+        oct_runner_set_tap(r, look, d);
+        s = oct_source_next(e->src, 1, &batch, err);
     }
     if (s == OCT_OK && batch.n == 0)
         s = oct_fail(err, OCT_EUSAGE, "there is no sample");
-    if (s == OCT_OK && (s = oct_runner_run(r, batch.tensors, &plan, err)) == OCT_OK && a->print_plan) {
-        oct_buf b = OCT_BUF_INIT;
-        put_steps(plan, &b);
-        s = tool_write_text("-", &b, err);
-        oct_buf_free(&b);
-    }
+    if (s == OCT_OK && (s = oct_runner_run(r, batch.tensors, &plan, err)) == OCT_OK && steps)
+        put_steps(plan, steps);
     oct_batch_free(&batch);
     oct_runner_destroy(r);
-    if (s != OCT_OK)
-        return s;
+    return s;
+}
+
+oct_status oct_evaluation_look_inside(oct_evaluation *e, octet_texts nodes, oct_buf *steps, oct_err *err)
+{
+    dump d = { .e = e, .arena = e->arena };
+    if (e->n_models > 1 || e->x.runner)
+        return oct_fail(err, OCT_EUSAGE, "--dump and --print-plan look into one model, in this runtime");
+    OCT_TRY(oct_evaluation_open_samples(e, err));
+    for (size_t i = 0; i < nodes.n; i++)
+        OCT_TRY(take(&d, e->models[0].graph, nodes.v[i], err));
+    for (size_t i = 0; i < d.n; i++)
+        OCT_TRY(oct_check_output(d.v[i].path, &e->x.model, 1, err));
+    const oct_status s = run(e, &d, steps, err);
+    if (s == OCT_EUNSUPPORTED || s == OCT_ENUMERIC)
+        oct_within(err, "%s", e->x.model);
+    OCT_TRY(s);
     for (size_t i = 0; i < d.n; i++)
         if (!d.v[i].written && d.v[i].named)
-            oct_cli_warn(cli,
-                         "'%s' is not computed when the model runs: it follows from shapes, or from a fused operator",
-                         d.v[i].name);
+            oct_say(e->h.voice, OCT_NOTE_WARNING,
+                    "'%s' is not computed when the model runs: it follows from shapes, or from a fused operator",
+                    d.v[i].name);
     return OCT_OK;
 }
