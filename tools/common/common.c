@@ -2,8 +2,7 @@
 /* What the tools share: start and end, models, outputs. */
 #include "common/common.h"
 
-#include "kernels/cpu.h"
-#include "quant/convert/convert.h"
+#include "api/machine.h"
 
 #include <stdlib.h>
 #include <string.h>
