@@ -126,13 +126,6 @@ oct_status oct_write_text(const char *path, const oct_buf *text, oct_err *err)
     return oct_out_commit(&o, err);
 }
 
-void oct_report_open(oct_json *j, const char *schema)
-{
-    oct_json_open(j, NULL, '{');
-    oct_json_str(j, "schema", schema);
-    oct_json_str(j, "version", OCT_VERSION);
-}
-
 void oct_quote(oct_buf *b, const char *arg)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";

@@ -22,8 +22,6 @@ oct_status oct_check_model_output(const char *out, const oct_model *m, oct_err *
 
 /* Writes a text to a file. */
 oct_status oct_write_text(const char *path, const oct_buf *text, oct_err *err);
-/* Opens the outermost level of j with its schema (share/schema/SCHEMA.json) and the version of this program. */
-void oct_report_open(oct_json *j, const char *schema);
 /* The name of a file without its folders. */
 const char *oct_path_base(const char *path);
 /* Appends an argument, quoted for a shell. */

@@ -165,3 +165,10 @@ void oct_json_texts(oct_json *j, const char *key, const char *const *text, size_
         oct_json_str(j, NULL, text[i]);
     oct_json_close(j);
 }
+
+void oct_report_open(oct_json *j, const char *schema)
+{
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "schema", schema);
+    oct_json_str(j, "version", OCT_VERSION);
+}

@@ -25,6 +25,8 @@ typedef struct oct_json {
 
 #define OCT_JSON_INIT(buf) { .out = (buf) }
 
+/* Opens the outermost level with its schema (share/schema/SCHEMA.json) and the version of this program. */
+void oct_report_open(oct_json *j, const char *schema);
 void oct_json_open(oct_json *j, const char *key, char kind); /* '{' or '[' */
 void oct_json_close(oct_json *j);
 void oct_json_str(oct_json *j, const char *key, const char *value); /* NULL value: null */

@@ -5,13 +5,14 @@
 
 #include <math.h>
 
+/* An infinite one is null, with a note beside. */
 static void number(oct_json *j, const char *key, double v)
 {
     if (isnan(v))
         return;
     oct_json_num(j, key, v);
     if (isinf(v))
-        oct_json_bool(j, "exact", true);
+        oct_json_bool(j, "exact", v > 0);
 }
 
 static void put_decision(oct_json *j, const oct_layer *l, const char *why)
@@ -69,6 +70,13 @@ static void put_layer(oct_json *j, const void *row)
     oct_report_layer(j, l, l->d.why);
 }
 
+static void put_drop(oct_json *j, const oct_eval_score *x)
+{
+    number(j, "drop", x->drop);
+    number(j, "low", x->lo);
+    number(j, "high", x->hi);
+}
+
 static void put_score(oct_json *j, const oct_goal *g, const oct_eval_score *x)
 {
     const oct_eval_gate gate = oct_eval_judge(x, &g->limit);
@@ -78,9 +86,7 @@ static void put_score(oct_json *j, const oct_goal *g, const oct_eval_score *x)
     oct_json_str(j, "option", g->option);
     oct_json_str(j, "metric", x->metric->name);
     number(j, "value", x->value);
-    number(j, "drop", x->drop);
-    number(j, "low", x->lo);
-    number(j, "high", x->hi);
+    put_drop(j, x);
     number(j, "allowed", gate.allowed);
     oct_json_bool(j, "met", !gate.missed);
     oct_json_bool(j, "unsure", gate.unsure);
@@ -170,9 +176,7 @@ static void put_verdict(oct_json *j, const oct_session *s)
         oct_json_int(j, "samples", (int64_t)x->n);
         number(j, "float", x->reference);
         number(j, "quant", x->value);
-        number(j, "drop", x->drop);
-        number(j, "low", x->lo);
-        number(j, "high", x->hi);
+        put_drop(j, x);
         oct_json_bool(j, "within_noise", x->within_noise);
         oct_json_close(j);
     }
@@ -320,22 +324,13 @@ static void put_in_onnxruntime(oct_json *j, const oct_in_onnxruntime *x)
     oct_json_close(j);
 }
 
-/* An expected SQNR; infinite ones are null, with a note beside. */
-static void put_sqnr(oct_json *j, double sqnr)
-{
-    if (!isnan(sqnr))
-        oct_json_num(j, "sqnr_db", sqnr);
-    if (isinf(sqnr))
-        oct_json_bool(j, "exact", sqnr > 0);
-}
-
 static void put_size_point(oct_json *j, const void *row)
 {
     const oct_size_point *p = row;
     oct_json_str(j, "layer", *p->layer ? p->layer : NULL);
     oct_json_str(j, "form", *p->form ? p->form : NULL);
     oct_json_int(j, "bytes", (int64_t)p->bytes);
-    put_sqnr(j, p->sqnr);
+    number(j, "sqnr_db", p->sqnr);
     oct_json_bool(j, "taken", p->taken);
 }
 
@@ -345,7 +340,7 @@ static void put_size_rival(oct_json *j, const void *row)
     oct_json_str(j, "form", *r->form ? r->form : NULL);
     oct_json_bool(j, "float_between", r->between);
     oct_json_int(j, "bytes", (int64_t)r->bytes);
-    put_sqnr(j, r->sqnr);
+    number(j, "sqnr_db", r->sqnr);
 }
 
 void oct_report_size(oct_json *j, const oct_conversion *c)
@@ -358,7 +353,7 @@ void oct_report_size(oct_json *j, const oct_conversion *c)
     oct_json_int(j, "least", (int64_t)x->least);
     oct_json_bool(j, "missed", x->missed);
     oct_json_bool(j, "measured", x->measured);
-    put_sqnr(j, x->sqnr);
+    number(j, "sqnr_db", x->sqnr);
     oct_json_int(j, "samples", (int64_t)x->samples);
     oct_json_int(j, "taken", (int64_t)x->taken);
     oct_json_rows(j, "compared", x->rival, x->n_rivals, sizeof *x->rival, put_size_rival);

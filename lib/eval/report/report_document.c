@@ -6,13 +6,6 @@
 #include <math.h>
 #include <stddef.h>
 
-static void open_report(oct_json *j, const char *schema)
-{
-    oct_json_open(j, NULL, '{');
-    oct_json_str(j, "schema", schema);
-    oct_json_str(j, "version", OCT_VERSION);
-}
-
 /* A value in dB. For equal tensors it is null, and "exact" is set. */
 static void put_db(oct_json *j, const char *key, double db)
 {
@@ -556,7 +549,7 @@ static void put_gates(oct_json *j, const oct_eval_result *r, const oct_report_co
 void oct_report_document(const oct_eval_result *r, const oct_report_context *c, oct_document *to)
 {
     oct_json json = { .to = to }, *j = &json;
-    open_report(j, OCT_EVAL_SCHEMA);
+    oct_report_open(j, OCT_EVAL_SCHEMA);
     put_context(j, r, c);
     put_metric_kinds(j, r);
     put_goal(j, c);
@@ -589,7 +582,7 @@ void oct_check_json(const char *model, const char *dir, const oct_check_options 
                     oct_buf *out)
 {
     oct_json json = OCT_JSON_INIT(out), *j = &json;
-    open_report(j, OCT_CHECK_SCHEMA);
+    oct_report_open(j, OCT_CHECK_SCHEMA);
     oct_json_str(j, "model", model);
     oct_json_str(j, "case", dir);
     oct_json_bool(j, "passed", !r->first[0]);
