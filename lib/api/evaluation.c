@@ -30,12 +30,19 @@ static oct_status read_file(const char *path, oct_gates *g, oct_err *err)
     return s;
 }
 
-static oct_status read_all(const octet_evaluate_options *a, oct_gates *g, oct_err *err)
+void oct_evaluation_gate_texts(const octet_evaluate_options *a, const char *gate[OCT_GATE_KINDS])
 {
-    const char *const gate[OCT_GATE_KINDS] = {
+    const char *const text[OCT_GATE_KINDS] = {
         [OCT_GATE_AGREEMENT] = a->min_agreement, [OCT_GATE_SQNR] = a->min_sqnr, [OCT_GATE_SPEEDUP] = a->min_speedup,
         [OCT_GATE_LATENCY] = a->max_latency,     [OCT_GATE_SIZE] = a->max_size, [OCT_GATE_MEMORY] = a->max_memory
     };
+    memcpy(gate, text, sizeof text);
+}
+
+static oct_status read_all(const octet_evaluate_options *a, oct_gates *g, oct_err *err)
+{
+    const char *gate[OCT_GATE_KINDS];
+    oct_evaluation_gate_texts(a, gate);
     for (size_t i = 0; i < a->max_drop.n; i++)
         OCT_TRY(oct_gates_add(g, oct_gate_name(OCT_GATE_DROP), a->max_drop.v[i], err));
     for (size_t k = 0; k < OCT_GATE_KINDS; k++)
@@ -159,8 +166,8 @@ static oct_status load_models(oct_evaluation *s, oct_err *err)
                                          oct_model_meta(s->loaded[k], OCT_SCALED_KEY),
                                          false,
                                          is_remote(s, k) ? &s->remote : NULL };
-        if (s->h.hash && oct_model_hash(s->loaded[k]) != s->h.hash[k])
-            return s->h.changed(path, err);
+        if (s->hash && oct_model_hash(s->loaded[k]) != s->hash[k])
+            return oct_evaluation_changed(path, err);
         if (k)
             OCT_TRY(is_remote(s, k) ? leave_ends(s, k, err) : match_ends(s, k, err));
     }
@@ -354,7 +361,7 @@ static oct_eval_options options_of(const oct_evaluation *s)
         .truth = s->truth,
         .per_class = a->per_class,
         .command = a->metric_command ? &s->command : NULL,
-        .layer_samples = s->h.hash            ? s->h.layer_samples
+        .layer_samples = s->hash              ? s->layer_samples
                          : a->layers > 0      ? -1
                          : asked || no_layers ? 0
                                               : CHEAP_LAYER_SAMPLES,
@@ -472,14 +479,35 @@ static oct_status check_ranges(const octet_evaluate_options *x, oct_err *err)
     return oct_samples_check(&x->samples, err);
 }
 
-oct_status oct_evaluation_open(oct_evaluation *s, const octet_evaluate_options *x, const oct_evaluation_host *h,
+oct_status oct_evaluation_check_outputs(const octet_evaluate_options *x, const oct_evaluation_host *h, const char *kept,
+                                        oct_err *err)
+{
+    const char *const one[] = { x->model, x->samples.labels, x->truth,   oct_rule_file(x->decode),
+                                kept,     x->gates,          x->baseline };
+    for (size_t i = 0; i < h->n_written; i++) {
+        const char *out = h->written[i];
+        OCT_TRY(oct_check_output(out, one, OCT_COUNT(one), err));
+        OCT_TRY(oct_check_output(out, x->quantized.v, x->quantized.n, err));
+        OCT_TRY(oct_check_output(out, x->samples.data.v, x->samples.data.n, err));
+        OCT_TRY(oct_check_output(out, h->parts.v, h->parts.n, err));
+        if (out && kept && oct_same_output(out, kept)) /* the file may not exist yet */
+            return oct_fail(err, OCT_EUSAGE, "%s: two outputs would be written there", out);
+    }
+    return OCT_OK;
+}
+
+oct_status oct_evaluation_open(oct_evaluation *s, const octet_evaluate_options *given, const oct_evaluation_host *h,
                                oct_err *err)
 {
     static const double answer = 120; /* seconds */
-    *s = (oct_evaluation){ .x = *x, .h = *h, .part_gates = h->part_gates, .arena = oct_arena_create() };
+    const octet_evaluate_options *x = &s->x;
+    *s = (oct_evaluation){ .x = *given, .h = *h, .arena = oct_arena_create() };
     if (!s->arena)
         return oct_nomem(err);
+    if (h->parts.n)
+        OCT_TRY(oct_evaluation_take_parts(s, err));
     OCT_TRY(check_ranges(x, err));
+    OCT_TRY(oct_evaluation_check_outputs(x, h, NULL, err));
     s->command = (oct_metric_command){ x->metric_command, x->less_is_better, x->metric_timeout };
     OCT_TRY(read_all(x, &s->gates, err));
     OCT_TRY(check_gates(x, h->other, &s->gates, err));
@@ -505,6 +533,7 @@ void oct_evaluation_close(oct_evaluation *s)
     oct_pool_destroy(s->pool);
     oct_gates_free(&s->gates);
     oct_gates_free(&s->part_gates);
+    oct_parts_close(&s->parts);
     oct_decode_close(s->decode);
     oct_truth_close(s->truth);
     oct_arena_destroy(s->arena);

@@ -7,6 +7,7 @@
 #include "api/samples.h"
 #include "eval/gates/baseline.h"
 #include "eval/metrics/metric_command.h"
+#include "eval/parts/part.h"
 #include "eval/report/report.h"
 #include "quant/lint/examine.h"
 
@@ -15,13 +16,10 @@ typedef struct oct_evaluation_host {
     oct_voice voice;
     void (*missed)(void *arg, const char *model, const char *text); /* each missed gate but the last; NULL: nobody */
     const char *command;                                            /* the command line, for the page */
-    bool other, alone; /* other: something else than a comparison is asked for; alone: of one model */
-    /* if parts are joined: the hash of each model, how the failure is told if one has changed, and as in
-     * oct_eval_options */
-    const uint64_t *hash;
-    oct_status (*changed)(const char *path, oct_err *err);
-    int64_t layer_samples;
-    oct_gates part_gates;    /* the gates of the parts' command lines; taken over */
+    bool other, alone;          /* other: something else than a comparison is asked for; alone: of one model */
+    const char *const *written; /* [n_written]: files that this run writes; each may be NULL */
+    size_t n_written;
+    octet_texts parts;       /* parts to join: they name models, samples and how these are judged */
     oct_given_samples given; /* for x.samples.get */
 } oct_evaluation_host;
 
@@ -37,9 +35,12 @@ typedef struct oct_evaluation {
     oct_source *src; /* NULL until samples are opened */
     oct_remote_opts remote;
     oct_metric_command command;
-    oct_gates gates, part_gates;
-    oct_baseline *baseline; /* NULL: not given */
-    oct_decode *decode;     /* NULL: not given */
+    oct_gates gates, part_gates; /* part_gates: of the parts' command lines */
+    oct_parts parts;             /* none: samples are run */
+    uint64_t *hash;              /* of each model when the parts were made */
+    int64_t layer_samples;       /* of parts, as in oct_eval_options */
+    oct_baseline *baseline;      /* NULL: not given */
+    oct_decode *decode;          /* NULL: not given */
     oct_truth *truth;
 } oct_evaluation;
 
@@ -53,6 +54,9 @@ oct_status oct_evaluation_options(const oct_evaluation *s, oct_eval_options *o, 
 /* Runs the models over the samples. The caller frees *r, also after a failure. c: what the report says of them, valid
  * as long as s. */
 oct_status oct_evaluation_run(oct_evaluation *s, oct_eval_result **r, oct_report_context *c, oct_err *err);
+/* evaluation_parts.c: in place of running all samples, writes the part of x.shard; and joins h.parts. */
+oct_status oct_evaluation_part(oct_evaluation *s, const char *path, oct_err *err);
+oct_status oct_evaluation_join(oct_evaluation *s, oct_eval_result **r, oct_report_context *c, oct_err *err);
 /* Judges a result by gates and baseline, times the sweep, and warns of what makes it doubtful. */
 oct_status oct_evaluation_judge(oct_evaluation *s, oct_eval_result *r, oct_report_context *c, oct_err *err);
 /* Makes the report, of schema octet-eval-1, with what the page needs if there will be one. */
@@ -72,6 +76,15 @@ oct_status oct_evaluation_look_inside(oct_evaluation *e, octet_texts nodes, oct_
  * octet-sensitivity-1. file: keeps measurements; or NULL. */
 oct_status oct_evaluation_sensitivity(const octet_evaluate_options *x, const char *file, const oct_evaluation_host *h,
                                       oct_document *to, oct_err *err);
+
+/* For the files that implement these: reads what parts have in common; the failure that a file has changed since; the
+ * options of the gates by their kinds, NULL where not given; whether an output is an input. kept: another file that is
+ * read and written; or NULL. */
+oct_status oct_evaluation_take_parts(oct_evaluation *s, oct_err *err);
+oct_status oct_evaluation_changed(const char *path, oct_err *err);
+void oct_evaluation_gate_texts(const octet_evaluate_options *x, const char *gate[OCT_GATE_KINDS]);
+oct_status oct_evaluation_check_outputs(const octet_evaluate_options *x, const oct_evaluation_host *h, const char *kept,
+                                        oct_err *err);
 
 /* evaluation_page.c: what the page says about the models beside what was measured; oct_report_context.put_notes. */
 typedef struct oct_evaluation_notes {

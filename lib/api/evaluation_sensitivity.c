@@ -82,6 +82,7 @@ oct_status oct_evaluation_sensitivity(const octet_evaluate_options *x, const cha
                                       oct_document *to, oct_err *err)
 {
     measurement s = { .x = x, .h = h };
+    OCT_TRY(oct_evaluation_check_outputs(x, h, file, err));
     if (x->quantized.n != 1)
         return oct_fail(err, OCT_EUSAGE,
                         "--sensitivity takes a float model and one that was quantized from it, and %zu are given",

@@ -11,9 +11,6 @@ typedef struct session {
     const qeval_args *a;
     oct_cli *cli;
     oct_evaluation of; /* the models and the samples */
-    oct_parts parts;   /* for merge */
-    qeval_joining joining;
-    oct_arena *arena; /* of the parts' options */
 } session;
 
 /* ---- writing ---- */
@@ -25,7 +22,7 @@ static oct_status print_reports(session *s, const oct_item *report, oct_err *err
     if (!report)
         return oct_nomem(err);
     if (!s->cli->quiet || f == s->cli->out)
-        OCT_TRY(qeval_print(report, s->a->layers, s->a->profile, f, err));
+        OCT_TRY(qeval_print(report, s->of.x.layers > 0, s->a->profile, f, err));
     OCT_TRY(tool_write_report(s->cli->json, oct_json_text, report, err));
     OCT_TRY(tool_write_report(s->a->html, oct_report_html, report, err));
     OCT_TRY(tool_write_report(s->a->markdown, oct_report_markdown, report, err));
@@ -53,67 +50,14 @@ static oct_status conclude(session *s, oct_eval_result *r, oct_report_context *c
     return oct_evaluation_gates(&s->of, r, c, err);
 }
 
+/* Runs the samples, or joins parts. */
 static oct_status compare(session *s, oct_err *err)
 {
     oct_report_context c;
-    oct_eval_result *r;
-    oct_status st = oct_evaluation_run(&s->of, &r, &c, err);
+    oct_eval_result *r = NULL;
+    oct_status st = (s->a->parts.n ? oct_evaluation_join : oct_evaluation_run)(&s->of, &r, &c, err);
     if (st == OCT_OK)
         st = conclude(s, r, &c, err);
-    oct_eval_free(r);
-    return st;
-}
-
-/* Writes the contributions of the samples of one part to a file. */
-static oct_status write_part(session *s, oct_err *err)
-{
-    const qeval_args *a = s->a;
-    const long long part = (long long)a->data.shard_i, parts = (long long)a->data.shard_n;
-    oct_buf asked = OCT_BUF_INIT;
-    oct_eval_options o;
-    oct_part_out p;
-    int64_t samples = 0;
-    OCT_TRY(oct_evaluation_open_samples(&s->of, err));
-    OCT_TRY(oct_evaluation_options(&s->of, &o, err));
-    oct_status st = qeval_put_asked(a, s->of.loaded, o.layer_samples, &asked, err);
-    if (st == OCT_OK)
-        st = oct_part_create(&p, a->part, oct_buf_str(&asked), (uint32_t)part, (uint32_t)parts, err);
-    oct_buf_free(&asked);
-    if (st == OCT_OK)
-        st = oct_eval_part(s->of.models, s->of.n_models, s->of.src, &o, &p, &samples, err);
-    OCT_TRY(st);
-    oct_samples_say_bad(tool_voice(s->cli), s->of.src);
-    if (!samples)
-        oct_cli_warn(s->cli, "shard %lld/%lld holds no samples", part, parts);
-    oct_cli_note(s->cli, 0, "%s: part %lld/%lld, %lld samples%s", a->part, part, parts, (long long)samples,
-                 s->of.gates.n ? "; 'qeval merge' judges the gates, of all parts" : "");
-    return OCT_OK;
-}
-
-static void say_joined(const session *s, const oct_joined *j)
-{
-    if (!j->bad_samples)
-        return;
-    oct_cli_warn(s->cli, "%lld broken sample%s left out", (long long)j->bad_samples,
-                 j->bad_samples == 1 ? " was" : "s were");
-    for (size_t i = 0; i < j->n_bad && (i < 5 || s->cli->verbose); i++)
-        oct_cli_note(s->cli, 0, "  %s", j->bad[i]);
-}
-
-/* Makes the report for all samples from parts. */
-static oct_status join_parts(session *s, oct_err *err)
-{
-    const qeval_args *a = s->a;
-    oct_joined j = { 0 };
-    oct_eval_options o;
-    oct_eval_result *r = NULL;
-    OCT_TRY(oct_evaluation_options(&s->of, &o, err));
-    OCT_TRY(oct_eval_join(s->of.models, s->of.n_models, &s->parts, &o, &j, &r, err));
-    oct_report_context c = {
-        .data = a->data.specs.v, .n_data = a->data.specs.n, .preprocess = j.preprocess, .bad = j.bad, .n_bad = j.n_bad
-    };
-    say_joined(s, &j);
-    const oct_status st = conclude(s, r, &c, err);
     oct_eval_free(r);
     return st;
 }
@@ -167,31 +111,6 @@ static oct_status check_cases(session *s, oct_err *err)
     return OCT_OK;
 }
 
-/* Checks, before the work, that no output is an input. */
-static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
-{
-    const char *const outs[] = { a->part, a->outputs, a->html, a->junit, a->markdown, cli->json };
-    const char *const one[] = { a->model, a->data.labels, a->truth, oct_rule_file(a->decode), a->sensitivity_file,
-                                a->gates, a->baseline };
-    for (size_t i = 0; i < OCT_COUNT(outs); i++) {
-        OCT_TRY(oct_check_output(outs[i], one, OCT_COUNT(one), err));
-        OCT_TRY(oct_check_output(outs[i], a->others.v, a->others.n, err));
-        OCT_TRY(oct_check_output(outs[i], a->data.specs.v, a->data.specs.n, err));
-        OCT_TRY(oct_check_output(outs[i], a->parts.v, a->parts.n, err));
-        if (outs[i] && a->sensitivity_file &&
-            oct_same_output(outs[i], a->sensitivity_file)) /* the file may not exist yet */
-            return oct_fail(err, OCT_EUSAGE, "%s: two outputs would be written there", outs[i]);
-    }
-    return OCT_OK;
-}
-
-/* a gets the options of the parts. */
-static oct_status take_parts(session *s, qeval_args *a, oct_err *err)
-{
-    OCT_TRY(qeval_take_asked(&s->parts.v[0], s->arena, a, &s->joining, err));
-    return check_outputs(a, s->cli, err);
-}
-
 /* ---- options ---- */
 
 static octet_evaluate_options evaluate_options(const oct_cli *cli, const qeval_args *a)
@@ -240,58 +159,41 @@ static void say_missed(void *cli, const char *model, const char *text)
     oct_cli_fault(cli, "%s: %s", model, text);
 }
 
-static oct_status evaluate(session *s, qeval_args *a, oct_buf *command, oct_err *err)
+static oct_status evaluate(session *s, oct_err *err)
 {
-    oct_cli *cli = s->cli;
-    if (a->parts.n)
-        OCT_TRY(take_parts(s, a, err));
-    tool_command_line(command, cli, a->argc, a->argv);
-    if (command->failed)
-        return oct_nomem(err);
-    const octet_evaluate_options x = evaluate_options(cli, a);
-    const oct_evaluation_host h = { .voice = tool_voice(cli),
-                                    .missed = say_missed,
-                                    .command = oct_buf_str(command),
-                                    .other = a->check || a->outputs,
-                                    .alone = a->outputs,
-                                    .hash = s->joining.hash,
-                                    .changed = qeval_changed,
-                                    .layer_samples = s->joining.layer_samples,
-                                    .part_gates = s->joining.gates };
-    s->joining.gates = (oct_gates){ 0 };
-    OCT_TRY(oct_evaluation_open(&s->of, &x, &h, err));
+    const qeval_args *a = s->a;
     return a->check          ? check_cases(s, err)
            : a->outputs      ? oct_evaluation_outputs(&s->of, a->outputs, err)
            : looks_inside(a) ? look_inside(s, err)
-           : a->part         ? write_part(s, err)
-           : a->parts.n      ? join_parts(s, err)
+           : a->part         ? oct_evaluation_part(&s->of, a->part, err)
                              : compare(s, err);
-}
-
-static oct_status sensitivity(const qeval_args *a, oct_cli *cli, oct_err *err)
-{
-    const octet_evaluate_options x = evaluate_options(cli, a);
-    const oct_evaluation_host h = { .voice = tool_voice(cli) };
-    return qeval_sensitivity(&x, a->sensitivity_file, &h, cli, err);
 }
 
 static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
 {
     OCT_TRY(tool_read_shard(&a->data, err));
-    OCT_TRY(check_outputs(a, cli, err));
-    if (a->sensitivity || a->sensitivity_file)
-        return sensitivity(a, cli, err);
-    session s = { .a = a, .cli = cli, .arena = oct_arena_create() };
+    const char *const written[] = { a->part, a->outputs, a->html, a->junit, a->markdown, cli->json };
+    const octet_evaluate_options x = evaluate_options(cli, a);
     oct_buf command = OCT_BUF_INIT;
-    oct_status st = s.arena ? OCT_OK : oct_nomem(err);
-    if (st == OCT_OK && a->parts.n)
-        st = oct_parts_open(&s.parts, a->parts.v, a->parts.n, err);
-    if (st == OCT_OK)
-        st = evaluate(&s, a, &command, err);
-    oct_evaluation_close(&s.of);
-    oct_gates_free(&s.joining.gates);
-    oct_parts_close(&s.parts);
-    oct_arena_destroy(s.arena);
+    tool_command_line(&command, cli, a->argc, a->argv);
+    const oct_evaluation_host h = { .voice = tool_voice(cli),
+                                    .missed = say_missed,
+                                    .command = oct_buf_str(&command),
+                                    .other = a->check || a->outputs,
+                                    .alone = a->outputs,
+                                    .written = written,
+                                    .n_written = OCT_COUNT(written),
+                                    .parts = tool_texts(a->parts) };
+    session s = { .a = a, .cli = cli };
+    oct_status st = command.failed ? oct_nomem(err) : OCT_OK;
+    if (st == OCT_OK && (a->sensitivity || a->sensitivity_file)) {
+        st = qeval_sensitivity(&x, a->sensitivity_file, &h, cli, err);
+    } else if (st == OCT_OK) {
+        st = oct_evaluation_open(&s.of, &x, &h, err);
+        if (st == OCT_OK)
+            st = evaluate(&s, err);
+        oct_evaluation_close(&s.of);
+    }
     oct_buf_free(&command);
     return st;
 }

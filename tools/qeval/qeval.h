@@ -37,19 +37,6 @@ typedef struct qeval_args {
  * there is one. */
 oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, FILE *f, oct_err *err);
 
-/* asked.c: the options that parts of an evaluation have in common. Appends them as a text. loaded: the models. */
-oct_status qeval_put_asked(const qeval_args *a, oct_model *const *loaded, int64_t layer_samples, oct_buf *b,
-                           oct_err *err);
-typedef struct qeval_joining {
-    uint64_t *hash;        /* of each model, as from oct_model_hash */
-    int64_t layer_samples; /* as in oct_eval_options */
-    oct_gates gates;       /* the gates of the parts' command lines */
-} qeval_joining;
-/* Reads them into a, whose other fields do not change; texts are in arena. OCT_EMALFORMED. OCT_EUSAGE: a file has
- * changed since. */
-oct_status qeval_take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err);
-oct_status qeval_changed(const char *path, oct_err *err); /* Fails with OCT_EUSAGE: the file has changed */
-
 /* print_classes.c: prints each class of a model and which classes are confused, if that was requested. */
 oct_status qeval_print_classes(const oct_item *report, const oct_item *model, FILE *f, oct_err *err);
 
