@@ -22,9 +22,9 @@ static oct_status print_reports(session *s, const oct_item *report, oct_err *err
     if (!report)
         return oct_nomem(err);
     if (!s->cli->quiet || f == s->cli->out)
-        OCT_TRY(qeval_print(report, s->of.x.layers > 0, s->a->profile, f, err));
+        OCT_TRY(qeval_print(report, s->of.x.layers > 0, s->a->x.profile, f, err));
     OCT_TRY(tool_write_report(s->cli->json, oct_json_text, report, err));
-    OCT_TRY(tool_write_report(s->a->html, oct_report_html, report, err));
+    OCT_TRY(tool_write_report(s->a->x.html, oct_report_html, report, err));
     OCT_TRY(tool_write_report(s->a->markdown, oct_report_markdown, report, err));
     return tool_write_report(s->a->junit, oct_report_junit, report, err);
 }
@@ -86,17 +86,17 @@ static oct_status check_cases(session *s, oct_err *err)
     oct_check_result r;
     oct_status st = oct_check_case(s->of.models[0].graph, a->data.specs.v[0], &o, &r, err);
     if (st != OCT_OK) {
-        oct_within(err, "%s", a->model);
+        oct_within(err, "%s", a->x.model);
         return st;
     }
     oct_buf b = OCT_BUF_INIT;
     if (s->cli->json) {
-        oct_check_json(a->model, a->data.specs.v[0], &o, &r, &b);
+        oct_check_json(a->x.model, a->data.specs.v[0], &o, &r, &b);
         st = tool_write_text(s->cli->json, &b, err);
         oct_buf_free(&b);
     }
     if (st == OCT_OK && a->junit) {
-        oct_check_junit(a->model, a->data.specs.v[0], &r, &b);
+        oct_check_junit(a->x.model, a->data.specs.v[0], &r, &b);
         st = tool_write_text(a->junit, &b, err);
         oct_buf_free(&b);
     }
@@ -113,45 +113,25 @@ static oct_status check_cases(session *s, oct_err *err)
 
 /* ---- options ---- */
 
+/* 1, 0 or -1: whether a flag is given, its negation, or neither. */
+static int flag_of(const oct_cli *cli, const char *option, bool set)
+{
+    return set ? 1 : oct_cli_given(cli, option) ? 0 : -1;
+}
+
 static octet_evaluate_options evaluate_options(const oct_cli *cli, const qeval_args *a)
 {
-    return (octet_evaluate_options){ .model = a->model,
-                                     .quantized = tool_texts(a->others),
-                                     .samples = tool_samples(cli, &a->data),
-                                     .shard = a->data.shard_i,
-                                     .shards = a->data.shard_n,
-                                     .metrics = tool_texts(a->metrics),
-                                     .decode = a->decode,
-                                     .truth = a->truth,
-                                     .metric_command = a->command.command,
-                                     .less_is_better = a->command.smaller_is_better,
-                                     .metric_timeout = a->command.seconds,
-                                     .max_drop = tool_texts(a->max_drop),
-                                     .min_agreement = a->gate[OCT_GATE_AGREEMENT],
-                                     .min_sqnr = a->gate[OCT_GATE_SQNR],
-                                     .min_speedup = a->gate[OCT_GATE_SPEEDUP],
-                                     .max_latency = a->gate[OCT_GATE_LATENCY],
-                                     .max_size = a->gate[OCT_GATE_SIZE],
-                                     .max_memory = a->gate[OCT_GATE_MEMORY],
-                                     .gates = a->gates,
-                                     .baseline = a->baseline,
-                                     .batch = a->batch,
-                                     .runs = a->runs,
-                                     .compute = a->compute,
-                                     .runner = a->runner,
-                                     .runner_for = a->runner_for,
-                                     .runner_timeout = a->runner_timeout,
-                                     .layers = a->layers                      ? 1
-                                               : oct_cli_given(cli, "layers") ? 0
-                                                                              : -1,
-                                     .latency = a->latency                      ? 1
-                                                : oct_cli_given(cli, "latency") ? 0
-                                                                                : -1,
-                                     .per_class = a->per_class,
-                                     .sweep = a->sweep,
-                                     .profile = a->profile,
-                                     .html = a->html,
-                                     .threads = (int)cli->threads };
+    octet_evaluate_options x = a->x;
+    x.quantized = tool_texts(a->others);
+    x.samples = tool_samples(cli, &a->data);
+    x.shard = a->data.shard_i;
+    x.shards = a->data.shard_n;
+    x.metrics = tool_texts(a->metrics);
+    x.max_drop = tool_texts(a->max_drop);
+    x.layers = flag_of(cli, "layers", a->layers);
+    x.latency = flag_of(cli, "latency", a->latency);
+    x.threads = (int)cli->threads;
+    return x;
 }
 
 static void say_missed(void *cli, const char *model, const char *text)
@@ -172,7 +152,7 @@ static oct_status evaluate(session *s, oct_err *err)
 static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
 {
     OCT_TRY(tool_read_shard(&a->data, err));
-    const char *const written[] = { a->part, a->outputs, a->html, a->junit, a->markdown, cli->json };
+    const char *const written[] = { a->part, a->outputs, a->x.html, a->junit, a->markdown, cli->json };
     const octet_evaluate_options x = evaluate_options(cli, a);
     oct_buf command = OCT_BUF_INIT;
     tool_command_line(&command, cli, a->argc, a->argv);
@@ -219,37 +199,37 @@ static const char *runner_for_name(size_t i, const char **summary)
         OPT_MULTI(                                                                                                                 \
             0, "max-drop", &(a)->max_drop, "[M=]D",                                                                                \
             "how much worse the metric may be: M, else the first; 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"), \
-        OPT_STR(0, "min-agreement", &(a)->gate[OCT_GATE_AGREEMENT], "SHARE",                                                       \
+        OPT_STR(0, "min-agreement", &(a)->x.min_agreement, "SHARE",                                                                \
                 "share of samples on which the largest output is the float model's: 99%, 0.99"),                                   \
-        OPT_STR(0, "min-sqnr", &(a)->gate[OCT_GATE_SQNR], "DB", "signal to quantization noise of the worst output"),               \
-        OPT_STR(0, "min-speedup", &(a)->gate[OCT_GATE_SPEEDUP], "R", "at least R times as fast as the float model"),               \
-        OPT_STR(0, "max-latency", &(a)->gate[OCT_GATE_LATENCY], "MS", "median time for one sample, in milliseconds"),              \
-        OPT_STR(0, "max-size", &(a)->gate[OCT_GATE_SIZE], "SIZE",                                                                  \
+        OPT_STR(0, "min-sqnr", &(a)->x.min_sqnr, "DB", "signal to quantization noise of the worst output"),                        \
+        OPT_STR(0, "min-speedup", &(a)->x.min_speedup, "R", "at least R times as fast as the float model"),                        \
+        OPT_STR(0, "max-latency", &(a)->x.max_latency, "MS", "median time for one sample, in milliseconds"),                       \
+        OPT_STR(0, "max-size", &(a)->x.max_size, "SIZE",                                                                           \
                 "size of the file: 12MB, 800kB, bytes, or 25% of the float model's"),                                              \
-        OPT_STR(0, "max-memory", &(a)->gate[OCT_GATE_MEMORY], "SIZE",                                                              \
+        OPT_STR(0, "max-memory", &(a)->x.max_memory, "SIZE",                                                                       \
                 "memory for weights and intermediate tensors of one sample, written like --max-size"),                             \
-        OPT_FILE(0, "gates", &(a)->gates, "a file with such gates, one a line: max-drop top1 0.5%"),                               \
+        OPT_FILE(0, "gates", &(a)->x.gates, "a file with such gates, one a line: max-drop top1 0.5%"),                             \
         OPT_FILE(                                                                                                                  \
-            0, "baseline", &(a)->baseline,                                                                                         \
+            0, "baseline", &(a)->x.baseline,                                                                                       \
             "an earlier --json report: nothing may be worse by more than noise explains, and sizes by more than 1 %")
-#define QEVAL_OPT_REPORTS(a)                                         \
-    OPT_OUT(0, "html", &(a)->html, "write a page for the browser"),  \
-        OPT_OUT(0, "junit", &(a)->junit, "write JUnit XML, for CI"), \
+#define QEVAL_OPT_REPORTS(a)                                          \
+    OPT_OUT(0, "html", &(a)->x.html, "write a page for the browser"), \
+        OPT_OUT(0, "junit", &(a)->junit, "write JUnit XML, for CI"),  \
         OPT_OUT(0, "markdown", &(a)->markdown, "write short tables in Markdown; for the summary of a CI job")
 
 int qeval_main(int argc, char **argv, const oct_cli_host *host)
 {
-    qeval_args a = { .rtol = 1e-3, .atol = 1e-5, .runner_timeout = 120, .argc = argc, .argv = argv };
+    qeval_args a = { .rtol = 1e-3, .atol = 1e-5, .x.runner_timeout = 120, .argc = argc, .argv = argv };
     const oct_cli_opt opts[] = {
-        OPT_POSITIONAL("FLOAT", &a.model, "the float ONNX model, to which the others are compared"),
+        OPT_POSITIONAL("FLOAT", &a.x.model, "the float ONNX model, to which the others are compared"),
         OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool"),
         TOOL_OPT_DATA(&a.data),
         TOOL_OPT_LABELS(&a.data),
         OPT_INT(
-            0, "batch", &a.batch, 1, 4096,
+            0, "batch", &a.x.batch, 1, 4096,
             "samples at a time; only results of dynamically quantized models depend on it [default: 1; with --outputs 8, or 1 for such models]"),
         OPT_ENUM(
-            0, "compute", &a.compute, compute_name,
+            0, "compute", &a.x.compute, compute_name,
             "also run the float model in this type, and compare it like a quantized one; with --outputs, in place of float32"),
         OPT_STR(0, "shard", &a.data.shard, "I/N",
                 "use only part I of N, counted from 0, of the samples; auto and auto/N ask the job's environment"),
@@ -257,24 +237,24 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_GROUP("Comparison"),
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names,
                   "metric to compute: one or several [default: those that apply]"),
-        TOOL_OPT_JUDGING(&a),
-        OPT_FLAG(0, "per-class", &a.per_class, "report each class, and which classes are confused"),
-        OPT_STR(0, "metric-cmd", &a.command.command, "CMD",
+        TOOL_OPT_JUDGING(&a.x),
+        OPT_FLAG(0, "per-class", &a.x.per_class, "report each class, and which classes are confused"),
+        OPT_STR(0, "metric-cmd", &a.x.metric_command, "CMD",
                 "a command that prints a metric of the outputs in the .npz it is given; it comes first"),
-        OPT_FLAG(0, "less-is-better", &a.command.smaller_is_better, "smaller numbers of --metric-cmd are better"),
-        TOOL_OPT_METRIC_TIMEOUT(&a.command.seconds),
+        OPT_FLAG(0, "less-is-better", &a.x.less_is_better, "smaller numbers of --metric-cmd are better"),
+        TOOL_OPT_METRIC_TIMEOUT(&a.x.metric_timeout),
         OPT_FLAG(0, "layers", &a.layers, "compare all layers over all samples"),
         OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
-        OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
-        OPT_FLAG(0, "sweep", &a.sweep,
+        OPT_INT(0, "runs", &a.x.runs, 1, 1000, "time at least N runs of each model"),
+        OPT_FLAG(0, "sweep", &a.x.sweep,
                  "time the models with 1, 2, 4 ... threads up to --threads, and 1, 4 and 16 samples at a time, too"),
         OPT_FLAG(
-            0, "profile", &a.profile,
+            0, "profile", &a.x.profile,
             "print time, throughput and bytes of each layer, float beside quantized, and of each step, with its algorithm and its kernel"),
         OPT_GROUP("Another runtime"),
-        OPT_STR(0, "runner", &a.runner, "CMD", "a command that runs the models in another runtime: docs/runner.md"),
-        OPT_ENUM(0, "runner-for", &a.runner_for, runner_for_name, "which models the command runs [default: all]"),
-        OPT_FLOAT(0, "runner-timeout", &a.runner_timeout, 0.01, 86400, "seconds for each answer [default: 120]"),
+        OPT_STR(0, "runner", &a.x.runner, "CMD", "a command that runs the models in another runtime: docs/runner.md"),
+        OPT_ENUM(0, "runner-for", &a.x.runner_for, runner_for_name, "which models the command runs [default: all]"),
+        OPT_FLOAT(0, "runner-timeout", &a.x.runner_timeout, 0.01, 86400, "seconds for each answer [default: 120]"),
         QEVAL_OPT_GATES(&a),
         OPT_GROUP("Instead of comparing"),
         OPT_OUT(0, "outputs", &a.outputs, "write the outputs of the model for all samples into an .npz"),
@@ -429,9 +409,9 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
     const oct_cli_opt merge[] = {
         OPT_POSITIONALS("PART", &a.parts, 1, "files of all parts, in any order"),
         OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
-        OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
+        OPT_INT(0, "runs", &a.x.runs, 1, 1000, "time at least N runs of each model"),
         OPT_FLAG(
-            0, "profile", &a.profile,
+            0, "profile", &a.x.profile,
             "print time, throughput and bytes of each layer, float beside quantized, and of each step, with its algorithm and its kernel"),
         QEVAL_OPT_GATES(&a),
         OPT_GROUP("Reports"),

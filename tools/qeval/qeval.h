@@ -7,30 +7,19 @@
 #include "common/print_rows.h"
 
 typedef struct qeval_args {
-    const char *model;   /* the float model, or the only one */
-    oct_cli_list others; /* quantized models */
+    octet_evaluate_options x; /* as far as arguments are values of its members */
+    oct_cli_list others;      /* quantized models */
     tool_data data;
-    oct_cli_list metrics;
-    oct_cli_list max_drop;
-    const char *gate[OCT_GATE_KINDS]; /* the values of the options of the other gates, by kind; NULL: not given */
-    int argc;                         /* the command line, for the page */
+    oct_cli_list metrics, max_drop;
+    int argc; /* the command line, for the page */
     char *const *argv;
-    const char *baseline;       /* an earlier report, or NULL */
-    const char *gates;          /* a file of gates, or NULL */
-    oct_metric_command command; /* the metric of --metric-cmd; its command is NULL if it is not given */
-    int64_t batch, runs;
-    const char *compute;             /* "bf16", or NULL */
-    const char *runner, *runner_for; /* a command that runs models, or NULL; and which models it runs: "all" (also if
-                                        NULL) or "quant" */
-    double runner_timeout;           /* seconds */
-    const char *decode, *truth; /* a rule for outputs, and a file with the truth about the samples; NULL: not given */
-    bool per_class, layers, latency, sweep, profile, check, sensitivity;
+    bool layers, latency, check, sensitivity;
     double rtol, atol;
     oct_cli_list dump; /* NODE=FILE */
     bool print_plan;
     const char *part;   /* the output file for a part of the samples; NULL: all samples are evaluated */
     oct_cli_list parts; /* parts to be joined; empty: samples are run */
-    const char *outputs, *html, *junit, *markdown, *sensitivity_file;
+    const char *outputs, *junit, *markdown, *sensitivity_file;
 } qeval_args;
 
 /* Prints the comparison as tables. all_layers: every layer, not only the worst ones; steps: the profile of steps, if
