@@ -156,6 +156,48 @@ def fused():
     contrib("EmbedLayerNormalization", [ids, seg, word, pos, typ, gamma, beta, mask, place], n_out=2, tol=(1e-4, 1e-5))
 
 
+def packed(w, bits, block):
+    """w[experts][n][k] as QMoE has it: whole numbers with the lowest bits first, scales and zero points of blocks; block 0: of rows,
+    with the zero point in the middle."""
+    most = (1 << bits) - 1
+    parts = w.reshape(*w.shape[:2], -1, block or w.shape[2])
+    if block:
+        lo, hi = np.minimum(parts.min(-1), 0), np.maximum(parts.max(-1), 0)
+        scale = ((hi - lo) / most).astype(np.float32)
+        zero = np.clip(np.round(-lo / scale), 0, most).astype(np.uint8)
+    else:
+        scale = (abs(parts).max(-1) / (most // 2)).astype(np.float32)
+        zero = np.full(scale.shape, (most + 1) // 2, np.uint8)
+    whole = np.clip(np.round(parts / scale[..., None]) + zero[..., None], 0, most).astype(np.uint8).reshape(w.shape)
+    even = lambda a: np.pad(a, [(0, 0), (0, 0), (0, a.shape[-1] % 2)])  # noqa: E731
+    pair = lambda a: a if bits == 8 else even(a)[..., ::2] | even(a)[..., 1::2] << 4  # noqa: E731
+    return (pair(whole), scale, pair(zero)) if block else (pair(whole), scale[..., 0], None)
+
+
+def experts():
+    E, K, I, tol = 4, 32, 64, (1e-4, 1e-5)
+    x, score, fc1, b1 = f32(3, K), f32(3, E), f32(E, I, K, scale=0.3), f32(E, I)
+    fc2, b2, pairs, b3 = f32(E, K, I, scale=0.3), f32(E, K), f32(E, 2 * I, K, scale=0.3), f32(E, 2 * I)
+    for act in ("relu", "gelu", "silu", "identity"):
+        contrib("MoE", [x, score, fc1, b1, fc2, b2], k=2, activation_type=act, tol=tol)
+    contrib("MoE", [x[None], score, fc1, None, fc2], k=3, activation_type="silu", normalize_routing_weights=1, tol=tol)
+    contrib("MoE", [x, score, fc1, None, fc2], k=1, tol=tol)
+    contrib("MoE", [x, score, pairs, b3, fc2, b2], k=2, activation_type="swiglu", swiglu_fusion=1, tol=tol)
+    contrib("MoE", [x, score, pairs, b3, fc2, b2], k=4, activation_type="swiglu", swiglu_fusion=1, swiglu_limit=0.5, activation_alpha=1.702,
+            activation_beta=1.0, tol=tol)
+    for bits, block in ((4, 16), (4, 32), (4, 0), (8, 0)):
+        (q1, s1, z1), (q2, s2, z2) = packed(fc1, bits, block), packed(fc2, bits, block)
+        zeros = [None] * 3 + [z1, z2] if block else []
+        more = {"block_size": block} if block else {}
+        contrib("QMoE", [x, score, q1, s1, b1, q2, s2, b2, *zeros], k=2, activation_type="silu", expert_weight_bits=bits,
+                normalize_routing_weights=1, tol=tol, **more)
+    for bad in ([x, score, fc1, None, fc1], [x, score[:2], fc1, None, fc2], [x, score, fc1[:3], None, fc2], [x, score, fc1, b2, fc2]):
+        no("contrib", "MoE", 1, bad, [x], MS, k=2)
+    no("contrib", "MoE", 1, [x, score, fc1, None, fc2], [x], MS, k=5)
+    q, s, _ = packed(fc1, 4, 16)
+    no("contrib", "QMoE", 1, [x, score, q, s[..., :1], None, q, s], [x], MS, k=1, block_size=16)
+
+
 def blocks():
     ids, scale = np.array([[1, 9, -1], [0, 4, 4]], np.int64), f32(10, 2)
     for bits, per in ((4, 2), (8, 1)):
@@ -179,13 +221,14 @@ def linear():
     contrib("DequantizeLinear", [codes(np.uint8, 3, 5, 4), s, rng.integers(0, 256, 4).astype(np.uint8)], axis=2)
 
 
+def no(family, op, opset, x, y, domain="", **attrs):
+    node = helper.make_node(op, [f"x{i}" if a is not None else "" for i, a in enumerate(x)], [f"y{i}" for i in range(len(y))],
+                            domain=domain, **attrs)
+    cases.emit(family, node, opset, x, y, refuses=True)
+
+
 def refused():
     """What must fail: a careless plan would read or write beyond a tensor, or compute something else."""
-    def no(family, op, opset, x, y, domain="", **attrs):
-        node = helper.make_node(op, [f"x{i}" if a is not None else "" for i, a in enumerate(x)], [f"y{i}" for i in range(len(y))],
-                                domain=domain, **attrs)
-        cases.emit(family, node, opset, x, y, refuses=True)
-
     T, B, I, H = 3, 2, 4, 5
     x, w, r, y = f32(T, B, I), f32(1, 4 * H, I), f32(1, 4 * H, H), [f32(T, 1, B, H)]
     kw = {"hidden_size": H}
@@ -222,6 +265,7 @@ if __name__ == "__main__":
     refused()
     blocks()
     linear()
+    experts()
     for f in cases.files.values():
         f.close()
     print(cases.counts)
