@@ -246,6 +246,8 @@ struct oct_op {
      * attributes do not matter. */
     const char *(*no_integer)(const oct_node *n);
 
+    uint32_t experts; /* bit i: input i holds the matrices of experts, [experts][outputs][inputs] (MoE) */
+
     bool dynamic; /* with constant weights it can be written in a form with dynamic quantization of input 0 */
     bool body;    /* ... which files spell with the body of a Scan (forms/write/write_recurrent.c), and which pays where
                      its    state is wide */

@@ -51,7 +51,8 @@ static bool is_turned(const oct_graph *g, const oct_node *n, const oct_op *op)
 
 int64_t oct_layer_weight_count(const oct_graph *g, int node)
 {
-    const uint32_t own = layer_slots(g, node),
+    const oct_op *op = oct_op_of(g, node);
+    const uint32_t own = op && op->experts ? op->experts : layer_slots(g, node),
                    slots = own && is_turned(g, &g->node[node], oct_op_of(g, node)) ? 1 : own;
     int64_t count = 0;
     for (int i = 0; i < 32; i++) {
@@ -68,6 +69,8 @@ int64_t oct_layer_weight_count(const oct_graph *g, int node)
 static int counted_slot(const oct_op *op)
 {
     const bool layer = op && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT || op->scheme);
+    if (op && op->experts)
+        return __builtin_ctz(op->experts);
     return !layer ? -1 : op->weights.slots ? __builtin_ctz(op->weights.slots) : 1;
 }
 

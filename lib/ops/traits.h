@@ -21,11 +21,11 @@ const oct_tensor *oct_layer_weights(const oct_graph *g, int node);
 bool oct_layer_layout(const oct_graph *g, int node, oct_weight_layout *l);
 /* The constant that is added to the output channels of such a node, or NULL. */
 const oct_tensor *oct_layer_bias(const oct_graph *g, int node);
-/* Elements of all constant weights of such a node; 0 for others. */
+/* Elements of all constant weights of such a node, or of experts; 0 for others. */
 int64_t oct_layer_weight_count(const oct_graph *g, int node);
 
 /* Whether a node or a step counts as a layer with weights in reports: a product or a recurrent operator with constant
- * weights, either floats, quantized values, or in an operator that is defined on quantized weights. */
+ * weights, either floats, quantized values, experts, or in an operator that is defined on quantized weights. */
 bool oct_node_has_weights(const oct_graph *g, int node);
 bool oct_step_has_weights(const oct_step *s);
 

@@ -339,6 +339,7 @@ static oct_status moe_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_moe = {
     OCT_SCHEMA("MoE", "com.microsoft", 1, 5, 8, 1, 1),
     .optional = 1 << 3,
+    .experts = 1 << 2 | 1 << 4 | 1 << 6,
     .weights = { .data = -1 },
     .infer = moe_infer,
     .prepare = moe_prepare,

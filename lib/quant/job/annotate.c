@@ -45,14 +45,18 @@ static oct_status weights_value(const oct_qjob *j, oct_graph *g, const qweights 
     return OCT_OK;
 }
 
-/* Constants that are converted to float have a scale for each row in recurrent layers, and else for each channel. */
+/* Constants that are converted to float have a scale for each row in recurrent layers and experts, and else for each
+ * channel, of each matrix where there are several. */
 static oct_status annotate_reals(oct_graph *g, int id, int slot, const oct_quant *q, oct_err *err)
 {
-    const bool rows = oct_op_of(g, id)->quant == OCT_QUANT_RECURRENT;
+    const oct_op *op = oct_op_of(g, id);
+    const bool rows = op->quant == OCT_QUANT_RECURRENT || op->experts;
     const int rank = q->qvals->rank;
     int64_t scales[OCT_MAX_RANK];
+    oct_weight_layout l;
+    const bool several = !rows && oct_layer_layout(g, id, &l) && l.matrices > 1;
     for (int d = 0; d < rank; d++)
-        scales[d] = (rows ? d + 1 < rank : d == q->axis) ? q->qvals->dims[d] : 1;
+        scales[d] = (rows ? d + 1 < rank : several ? d != l.in_axis : d == q->axis) ? q->qvals->dims[d] : 1;
     return oct_write_stored(g, id, slot, q, scales, err);
 }
 

@@ -55,7 +55,7 @@ static void describe(oct_qjob *j, int id, bool decided)
     if (decided && oct_half_type(j, id) && first && first->count) {
         d->weights = oct_half_type(j, id);
         d->sqnr_weights = oct_half_sqnr(first, d->weights);
-    } else if (oct_constant_of(j, id, 0, &c) || oct_constant_of(j, id, 1, &c)) {
+    } else if (oct_constant_of(j, id, 0, &c) || oct_constant_of(j, id, 1, &c) || oct_constant_of(j, id, 2, &c)) {
         d->weights = c.quant->dtype;
         d->block = q->scheme == OCT_SCHEME_WEIGHT_ONLY ? (int)c.quant->block : 0;
         d->per_channel = !d->block && c.quant->n > 1;

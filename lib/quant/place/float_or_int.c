@@ -48,6 +48,8 @@ static bool has_integers(const oct_qjob *j, int value)
     return op && op->is_qdq && oct_is_const(j, j->g->node[p].in[0]);
 }
 
+static const char not_one[] = "its weights are not one matrix";
+
 /* The reason why a product cannot be quantized in any scheme, or NULL. */
 static const char *no_product(const oct_qjob *j, int id)
 {
@@ -63,7 +65,7 @@ static const char *no_product(const oct_qjob *j, int id)
         return n->n_in > 1 && has_integers(j, n->in[1]) ? "its weights are integers, and its input is not"
                                                         : "its weights are not constant";
     if (w && !op->weights.kernel && w->rank != 2)
-        return "its weights are not one matrix";
+        return not_one;
     if (w && !oct_layer_layout(j->g, id, &(oct_weight_layout){ 0 }))
         return "its groups do not divide its weights";
     if (oct_no_integer(op, n))
@@ -121,7 +123,9 @@ static void choose_product(oct_qjob *j, int id)
     if (!why && !half && oct_layer_weights(j->g, id) &&
         oct_weights_grow(j, id, scheme == OCT_SCHEME_WEIGHT_ONLY && j->opts.bits != 8 ? 4 : 8))
         why = "its weights are computed from fewer bytes than they would take in integers";
-    if (why || half)
+    if (why == not_one && !half && !oct_no_stored(j, id))
+        oct_set_scheme(j, id, OCT_SCHEME_STORED, "its weights are several matrices, which are stored in 8 bits");
+    else if (why || half)
         oct_set_scheme(j, id, OCT_SCHEME_FLOAT, why ? why : row->rule);
     else if (scheme == OCT_SCHEME_WEIGHT_ONLY && stores_with_table(j, id))
         oct_set_scheme(
@@ -201,6 +205,19 @@ static void choose_recurrent(oct_qjob *j, int id)
         j->node[id].why = oct_no_integer(oct_op_of(j->g, id), n);
     else
         oct_set_scheme(j, id, OCT_SCHEME_DYNAMIC, row->rule);
+}
+
+/* The experts of a layer that computes in float. */
+static void choose_experts(oct_qjob *j, int id)
+{
+    const oct_policy_row *row = &j->node[id].row;
+    const char *fault = oct_no_stored(j, id);
+    if (oct_scheme_is_half(row->scheme))
+        return;
+    if (row->scheme == OCT_SCHEME_FLOAT || fault)
+        j->node[id].why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : fault;
+    else
+        oct_set_scheme(j, id, OCT_SCHEME_STORED, "its experts are stored in 8 bits");
 }
 
 /* The rows of a table are kept in 8 bits. The rows that are picked become float. */
@@ -367,6 +384,8 @@ void oct_place_schemes(oct_qjob *j)
             choose_product(j, id);
         if (op && op->quant == OCT_QUANT_RECURRENT)
             choose_recurrent(j, id);
+        if (op && op->experts && !oct_kept_float(&j->constraints, id))
+            choose_experts(j, id);
         if (op && op->picks && !oct_kept_float(&j->constraints, id))
             choose_table(j, id);
         if (!oct_kept_float(&j->constraints, id))

@@ -40,10 +40,10 @@ typedef struct qtable {
 
 /* The 8-bit weights of a layer that computes in float (stored_weights.c). */
 typedef struct qstored {
-    /* inputs 1 and 2 of a recurrent layer, s8 with a scale for each row; or input 1 of another layer, with a scale for
-     * each output channel, and n == 0 for the second */
-    oct_quant quant[2];
-    const oct_tensor *of; /* the tensor of input 1 */
+    /* by oct_stored_at: the matrices of a recurrent layer or of experts, s8 with a scale for each row; or the weights
+     * of another layer, with a scale for each output channel (of each matrix); n == 0: there are none */
+    oct_quant quant[3];
+    const oct_tensor *of; /* the tensor of the first of these inputs */
     double sqnr;
 } qstored;
 
@@ -80,7 +80,9 @@ typedef struct oct_qconstant {
     bool by_rows;            /* of OCT_CONSTANT_ROWS: as in qtable */
     double sqnr;             /* SQNR of the rounding in dB, over all weights of the node, which its first input has */
 } oct_qconstant;
-enum { OCT_CONSTANT_SLOTS = 3 }; /* inputs from this one on are no such constants */
+enum { OCT_CONSTANT_SLOTS = 7 }; /* inputs from this one on are no such constants */
+/* The index in qstored.quant of input `slot` of a node of this operator; -1: it holds no such weights. */
+int oct_stored_at(const oct_op *op, int slot);
 /* What input `slot` of a node becomes by the decided scheme; false: it is no quantized constant. */
 bool oct_constant_of(const oct_qjob *j, int node, int slot, oct_qconstant *c);
 

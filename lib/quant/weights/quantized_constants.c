@@ -15,6 +15,13 @@ static bool rows_of(const oct_qjob *j, const qtable *t, oct_qconstant *c)
     return true;
 }
 
+int oct_stored_at(const oct_op *op, int slot)
+{
+    const uint32_t slots = op->experts ? op->experts : op->quant == OCT_QUANT_RECURRENT ? 1 << 1 | 1 << 2 : 1 << 1;
+    return slot >= 0 && slot < OCT_CONSTANT_SLOTS && slots >> slot & 1 ? __builtin_popcount(slots & ((1u << slot) - 1))
+                                                                       : -1;
+}
+
 bool oct_constant_of(const oct_qjob *j, int node, int slot, oct_qconstant *c)
 {
     const qconstants *n = &j->constants[node];
@@ -24,8 +31,9 @@ bool oct_constant_of(const oct_qjob *j, int node, int slot, oct_qconstant *c)
     const qweights *w = slot == 1 || slot == 2 ? n->weights[slot - 1] : NULL;
     if (slot == 0)
         return picks && scheme == OCT_SCHEME_WEIGHT_ONLY && n->table && rows_of(j, n->table, c);
-    if (stored && n->stored && slot < OCT_CONSTANT_SLOTS && n->stored->quant[slot - 1].n)
-        *c = (oct_qconstant){ OCT_CONSTANT_REALS, &n->stored->quant[slot - 1], .sqnr = n->stored->sqnr };
+    const int at = stored && n->stored ? oct_stored_at(op, slot) : -1;
+    if (at >= 0 && n->stored->quant[at].n)
+        *c = (oct_qconstant){ OCT_CONSTANT_REALS, &n->stored->quant[at], .sqnr = n->stored->sqnr };
     else if (!stored && w &&
              (oct_is_static(j, node) || scheme == OCT_SCHEME_DYNAMIC || scheme == OCT_SCHEME_WEIGHT_ONLY))
         *c = (oct_qconstant){ OCT_CONSTANT_OPERAND, &w->quant, w, .sqnr = w->sqnr };
