@@ -8,6 +8,8 @@
 #include "ops/core/block_matrix.h"
 #include "passes/match.h"
 
+#include <string.h>
+
 /* Adds a node of the default domain before node `before`, and a new value named after y that it computes. out may point
  * to an input. */
 static oct_status step(oct_graph *g, const char *op, const char *suffix, oct_dtype t, int y, const int *in, int n_in,
@@ -41,9 +43,13 @@ static oct_status pick(oct_graph *g, int id, const oct_quant *q, bool by_rows, i
 static oct_status scale_of(oct_graph *g, int id, const oct_quant *q, int *scale, oct_err *err)
 {
     const int table = g->node[id].in[0], y = g->node[id].out[0];
-    const int64_t dims[2] = { q->n, 1 };
+    const oct_tensor *t = g->value[table].constant;
+    int64_t dims[OCT_MAX_RANK];
     int all, node;
-    OCT_TRY(oct_edit_const(g, g->value[table].name, "_scale", OCT_F32, q->n > 1 ? 2 : 0, dims, q->scale, &all, err));
+    memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
+    dims[t->rank - 1] = 1;
+    OCT_TRY(
+        oct_edit_const(g, g->value[table].name, "_scale", OCT_F32, q->n > 1 ? t->rank : 0, dims, q->scale, &all, err));
     *scale = all;
     return q->n > 1 ? step(g, "Gather", "_scale", OCT_F32, y, (const int[]){ all, g->node[id].in[1] }, 2, id, &node,
                            scale, err)

@@ -48,8 +48,10 @@ static bool is_picked_outside(const oct_graph *g)
 static bool picks_rows(const oct_qjob *j)
 {
     bool is_table = false;
-    for (size_t i = 0; i < j->n_picker && !is_table; i++)
+    for (size_t i = 0; i < j->n_picker && !is_table; i++) {
         (void)oct_no_table(j, j->picker[i], &is_table);
+        is_table = is_table && j->g->value[j->g->node[j->picker[i]].in[0]].constant->rank == 2;
+    }
     return is_table || is_picked_outside(j->g);
 }
 

@@ -1,6 +1,6 @@
-/* Tables of which nodes pick rows, such as embeddings. They get 8 bits with a scale for each row, whatever the scheme,
- * because nothing is computed on them. If a product multiplies by the same numbers (tied embeddings), its quantized
- * weights serve as the table, so that they are stored once. */
+/* Tables of which nodes pick rows, such as embeddings, or matrices, as those of experts. They get 8 bits with a scale
+ * for each row, whatever the scheme, because nothing is computed on them. If a product multiplies by the same numbers
+ * (tied embeddings), its quantized weights serve as the table, so that they are stored once. */
 #include "eval/metrics/summary.h"
 #include "kernels/quantize.h"
 #include "passes/match.h"
@@ -37,7 +37,7 @@ const char *oct_no_table(const oct_qjob *j, int node, bool *is_table)
     const oct_node *n = &j->g->node[node];
     const int v = oct_input_at(n, 0);
     const oct_tensor *t = v >= 0 ? j->g->value[v].constant : NULL;
-    *is_table = t && t->data && t->dtype == OCT_F32 && t->rank == 2 && oct_node_int(n, "axis", 0) == 0 &&
+    *is_table = t && t->data && t->dtype == OCT_F32 && t->rank >= 2 && oct_node_int(n, "axis", 0) == 0 &&
                 n->out[0] >= 0 && !j->g->value[v].quant;
     if (!*is_table)
         return NULL;
@@ -52,7 +52,7 @@ static bool same_numbers(const oct_qjob *j, int product, const oct_tensor *t)
 {
     const oct_tensor *w = oct_layer_weights(j->g, product);
     oct_weight_layout l;
-    if (!w || w->rank != 2 || w->dtype != OCT_F32 || !w->data || !oct_layer_layout(j->g, product, &l) ||
+    if (!w || w->rank != 2 || t->rank != 2 || w->dtype != OCT_F32 || !w->data || !oct_layer_layout(j->g, product, &l) ||
         l.outs != t->dims[0] || l.ins != t->dims[1])
         return false;
     const float *a = t->data, *b = w->data;

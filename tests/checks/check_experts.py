@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Converts models with a mixture of experts, whose weights are nearly all of the file, and judges them with NumPy and ONNX Runtime.
+
+    check_experts.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+The experts are operands of com.microsoft's MoE, matrices [experts, inputs, outputs] of a batched MatMul, picked from such a constant for each
+token, or picked by constants one by one. Whichever form they have, each conversion stores them in integers.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from pylib.judge import Checker, options, run_ort, sqnr
+
+E, D, I, V, LENGTH = 8, 64, 128, 100, 16
+KINDS = ("MoE", "batched", "picked", "unrolled")
+
+
+class Graph:
+    def __init__(self):
+        self.nodes, self.constants = [], []
+
+    def constant(self, array, name=None):
+        self.constants.append(numpy_helper.from_array(np.asarray(array), name or f"constant_{len(self.constants)}"))
+        return self.constants[-1].name
+
+    def __call__(self, op, *inputs, out=None, n_out=1, **attrs):
+        outs = [out] if out else [f"{op.lower()}_{len(self.nodes)}_{i}" for i in range(n_out)]
+        names = [x if isinstance(x, str) else self.constant(x) for x in inputs]
+        self.nodes.append(helper.make_node(op, names, outs, name=f"{op}_{len(self.nodes)}", **attrs))
+        return outs[0] if n_out == 1 else outs
+
+
+def mixture(g, kind, x, fc1, fc2, router):
+    """fc1[E, D, I], fc2[E, I, D]."""
+    one = lambda *v: np.array(v, np.int64)  # noqa: E731
+    scores = g("MatMul", x, router)
+    if kind == "MoE":
+        turned = [g.constant(np.ascontiguousarray(w.swapaxes(1, 2)), n) for w, n in ((fc1, "fc1"), (fc2, "fc2"))]
+        return g("MoE", x, g("Reshape", scores, one(-1, E)), turned[0], "", turned[1], domain="com.microsoft", k=2, activation_type="silu",
+                 normalize_routing_weights=1)
+    fc1, fc2, shares = g.constant(fc1, "fc1"), g.constant(fc2, "fc2"), g("Softmax", scores, axis=-1)
+    silu = lambda v: g("Mul", v, g("Sigmoid", v))  # noqa: E731
+    if kind == "batched":
+        y = g("MatMul", silu(g("MatMul", g("Unsqueeze", x, one(1)), fc1)), fc2)
+        return g("ReduceSum", g("Mul", y, g("Unsqueeze", g("Transpose", shares, perm=[0, 2, 1]), one(3))), one(1), keepdims=0)
+    if kind == "picked":
+        _, best = g("TopK", shares, one(1), axis=-1, n_out=2)
+        best = g("Squeeze", best, one(-1))
+        y = silu(g("MatMul", g("Unsqueeze", x, one(2)), g("Gather", fc1, best, axis=0)))
+        return g("Squeeze", g("MatMul", y, g("Gather", fc2, best, axis=0)), one(2))
+    total = None
+    for e in range(E):
+        own = lambda w: g("Squeeze", g("Gather", w, one(e), axis=0), one(0))  # noqa: B023, E731
+        y = g("Mul", g("MatMul", silu(g("MatMul", x, own(fc1))), own(fc2)), g("Gather", shares, one(e), axis=-1))
+        total = y if total is None else g("Add", total, y)
+    return total
+
+
+def model(path, kind, fc1, fc2, rng):
+    g, matrix = Graph(), lambda *d: (rng.standard_normal(d) / np.sqrt(d[0])).astype(np.float32)
+    x = g("Gather", g.constant(rng.standard_normal((V, D)).astype(np.float32), "embed"), "ids")
+    x = g("Add", x, mixture(g, kind, x, fc1, fc2, matrix(D, E)))
+    g("MatMul", x, matrix(D, V), out="logits")
+    graph = helper.make_graph(g.nodes, "experts", [helper.make_tensor_value_info("ids", TensorProto.INT64, ["n", LENGTH])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", LENGTH, V])], g.constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=9), path)
+
+
+def constants(path):
+    return {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
+
+
+def float_bytes(path):
+    """Bytes of the constants that are float, but for scales and what is small in the model."""
+    return sum(a.nbytes for n, a in constants(path).items() if a.dtype == np.float32 and a.size > V * D)
+
+
+def check_rows(check, what, path, name, w, axis):
+    """The stored numbers are those that NumPy rounds, with a scale for each output of each expert (or each row)."""
+    found = constants(path)
+    step = np.abs(w).max(axis, keepdims=True) / np.float32(127)
+    whole, scale = found.get(f"{name}_quantized"), found.get(f"{name}_scale")
+    right = whole is not None and scale is not None and np.array_equal(scale, step) and np.array_equal(whole, np.rint(w / step))
+    check.hold(f"{what}: {name} as NumPy rounds it", right, "" if whole is None or scale is None else f"scales {scale.shape}, wanted {step.shape}")
+
+
+def check_one(check, kind, scheme, experts, ids):
+    what, path, out = f"{kind}, {scheme}", check.folder / f"{kind}.onnx", check.folder / "out.onnx"
+    report = check.convert(path, out, "--scheme", scheme, *(["--data", check.folder / "ids.npy"] if scheme == "static" else []))
+    check.hold(f"{what}: no expert is float", float_bytes(out) == 0, f"{float_bytes(out)} bytes")
+    stays = [x["name"] for x in report["layers"] if x["op"] == "MoE" and x["scheme"] == "float"]
+    check.hold(f"{what}: the layer of experts is no float one", not stays, stays)
+    want, theirs, ours = run_ort(str(path), [ids]), run_ort(str(out), [ids]), check.run_ours(out, [ids])
+    check.hold(f"{what}: as in ONNX Runtime", sqnr(theirs, ours) > (100 if scheme in ("weight-only", "stored") else 25), f"{sqnr(theirs, ours):.1f} dB")
+    least = 0 if kind == "picked" else 15 if scheme == "weight-only" else 28  # picked: another expert may be the best one
+    check.hold(f"{what}: near the float model", sqnr(want, theirs) > least, f"{sqnr(want, theirs):.1f} dB")
+    if scheme == "stored" and kind != "unrolled":
+        for name, w in experts.items():
+            if kind == "MoE":
+                w = w.swapaxes(1, 2)
+            check_rows(check, what, out, name, w, 1 if kind == "batched" else 2)
+
+
+def main():
+    args = options(__doc__).parse_args()
+    rng = np.random.default_rng(39)
+    experts = {n: (rng.standard_normal(d) * np.exp(rng.standard_normal((d[0], 1, d[2])) / 2) / np.sqrt(d[1])).astype(np.float32)
+               for n, d in (("fc1", (E, D, I)), ("fc2", (E, I, D)))}
+    ids = rng.integers(0, V, (1, LENGTH))
+    with tempfile.TemporaryDirectory() as folder:
+        check = Checker(args, Path(folder))
+        np.save(check.folder / "ids.npy", rng.integers(0, V, (24, LENGTH)))
+        for kind in KINDS:
+            model(check.folder / f"{kind}.onnx", kind, experts["fc1"], experts["fc2"], rng)
+            for scheme in ("static", "dynamic", "stored", "weight-only"):
+                check_one(check, kind, scheme, experts, ids)
+    return check.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
