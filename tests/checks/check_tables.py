@@ -4,7 +4,7 @@
     check_tables.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 A table by itself, and one that a product multiplies by, too (tied embeddings), behind a Transpose or as Gemm has it, which must be stored once, also by
-conversions to 16-bit floats and of models of other floats. Layer by layer their rows are compared as the reals that they stand for.
+conversions to 16-bit floats and of models of other floats. Those of EmbedLayerNormalization, which is taken apart. Layer by layer their rows are compared as the reals that they stand for.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -103,6 +103,41 @@ def check_types(check, kind, table):
         check.hold(f"{kind.__name__} to {scheme}: once", stored(out) == ROWS * WIDE * item, f"{stored(out) / ROWS / WIDE:.2f} bytes an element")
 
 
+def embedded(path, inputs, table):
+    """Embeddings that ONNX Runtime's optimizer made one operator."""
+    rng, names = np.random.default_rng(5), [n if n in inputs else "" for n in ("segments", "mask", "places")]
+    constants = {"words": table, "positions": table[:300] / 2, "kinds": table[:2], "gamma": 1 + table[5] / 9, "beta": table[6]}
+    node = helper.make_node("EmbedLayerNormalization", ["ids", names[0], "words", "positions", "kinds" if names[0] else "", "gamma", "beta", *names[1:]],
+                            ["y", "counts", "sum"], name="embeddings", domain="com.microsoft", epsilon=1e-5)
+    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["n", LENGTH, WIDE]) for n in ("y", "sum")]
+    outputs += [helper.make_tensor_value_info("counts", TensorProto.INT32, ["n"])] if "mask" in inputs else []
+    graph = helper.make_graph([node], "tables", [helper.make_tensor_value_info(n, TensorProto.INT32, ["n", LENGTH]) for n in ("ids", *inputs)],
+                              outputs, [numpy_helper.from_array(a.astype(np.float32), n) for n, a in constants.items()])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    most = {"ids": ROWS, "segments": 2, "mask": 2, "places": 300}
+    return {n: rng.integers(0, most[n], (2, LENGTH)).astype(np.int32) for n in ("ids", *inputs)}
+
+
+def check_embedded(check, table):
+    for inputs in ((), ("segments",), ("mask",), ("segments", "places"), ("segments", "mask", "places")):
+        what, path, out = f"embedded with {', '.join(inputs) or 'ids'}", check.folder / "embedded.onnx", check.folder / "out.onnx"
+        samples = embedded(path, inputs, table)
+        check.convert(path, out, "--scheme", "stored")
+        onnx.checker.check_model(onnx.load(out), full_check=True)
+        kept = [n.op_type for n in onnx.load(out).graph.node if n.op_type == "EmbedLayerNormalization"]
+        floats = [t.name for t in onnx.load(out).graph.initializer if t.data_type == TensorProto.FLOAT and numpy_helper.to_array(t).size > LENGTH * WIDE]
+        check.hold(f"{what}: taken apart, its tables in integers", not kept and not floats, f"{kept} {floats}")
+        np.savez(check.folder / "embedded.npz", **samples)
+        want, theirs = (run_ort(str(p), [samples]) for p in (path, out))
+        ours = tool.run_qeval(check.qeval, out, check.folder / "embedded.npz", check.folder / "embedded.out.npz")
+        ours = [ours[o.name] for o in onnx.load(out).graph.output]
+        check.hold(f"{what}: as in ONNX Runtime", sqnr(theirs, ours) > 100, f"{sqnr(theirs, ours):.1f} dB")
+        check.hold(f"{what}: near the float model", sqnr(want, theirs) > 30, f"{sqnr(want, theirs):.1f} dB")
+        if "mask" in inputs:
+            check.hold(f"{what}: the mask is counted", np.array_equal(theirs[2][0], samples["mask"].sum(1)), theirs[2])
+
+
 def main():
     args = options(__doc__).parse_args()
     rng = np.random.default_rng(11)
@@ -116,6 +151,7 @@ def main():
             check_one(check, scheme, tied, table, ids)
         check_rule(check, table)
         check_pairs(check, table)
+        check_embedded(check, table)
         for kind in (np.float16, np.float32, np.float64):
             check_types(check, kind, table)
     return check.finish()
