@@ -189,8 +189,9 @@ def experts():
         (q1, s1, z1), (q2, s2, z2) = packed(fc1, bits, block), packed(fc2, bits, block)
         zeros = [None] * 3 + [z1, z2] if block else []
         more = {"block_size": block} if block else {}
-        contrib("QMoE", [x, score, q1, s1, b1, q2, s2, b2, *zeros], k=2, activation_type="silu", expert_weight_bits=bits,
-                normalize_routing_weights=1, tol=tol, **more)
+        for normalized in (0, 1):  # both divide the weights of the experts by their sum
+            contrib("QMoE", [x, score, q1, s1, b1, q2, s2, b2, *zeros], k=2, activation_type="silu", expert_weight_bits=bits,
+                    normalize_routing_weights=normalized, tol=tol, **more)
     for bad in ([x, score, fc1, None, fc1], [x, score[:2], fc1, None, fc2], [x, score, fc1[:3], None, fc2], [x, score, fc1, b2, fc2]):
         no("contrib", "MoE", 1, bad, [x], MS, k=2)
     no("contrib", "MoE", 1, [x, score, fc1, None, fc2], [x], MS, k=5)

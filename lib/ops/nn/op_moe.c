@@ -63,8 +63,9 @@ static oct_status moe_infer(const oct_infer *c, oct_err *err)
 
 /* ------------------------------------------------------------------ preparing */
 
-static oct_status read_attributes(moe_state *st, const oct_node *n, oct_err *err)
+static oct_status read_attributes(moe_state *st, const oct_step *s, oct_err *err)
 {
+    const oct_node *n = s->node;
     const char *name = oct_node_str(n, "activation_type", "relu");
     size_t f = 0;
     while (f < OCT_COUNT(functions) && strcmp(functions[f], name) != 0)
@@ -80,7 +81,8 @@ static oct_status read_attributes(moe_state *st, const oct_node *n, oct_err *err
                         "experts with a sparse mixer or a limit behind the activation cannot be "
                         "run");
     st->interleaved = fusion == 1;
-    st->normalized = oct_node_int(n, "normalize_routing_weights", 0) != 0;
+    /* QMoE always does, as in ONNX Runtime on CPUs, which does not look at its attribute */
+    st->normalized = s->op->scheme || oct_node_int(n, "normalize_routing_weights", 0) != 0;
     st->alpha = oct_node_float(n, "activation_alpha", 1.0f);
     st->beta = oct_node_float(n, "activation_beta", 0.0f);
     st->limit = oct_node_float(n, "swiglu_limit", INFINITY);
@@ -149,7 +151,7 @@ static oct_status check_inputs(moe_state *st, const oct_step *s, oct_err *err)
     st->tokens = (size_t)x->count / d;
     OCT_TRY(read_layer(st, s, &st->layer[0], i->fc1, i->scale1, i->zero1, i->bias1, d, err));
     OCT_TRY(read_layer(st, s, &st->layer[1], i->fc2, i->scale2, i->zero2, i->bias2, 0, err));
-    OCT_TRY(read_attributes(st, s->node, err));
+    OCT_TRY(read_attributes(st, s, err));
     const size_t wide = st->function == MOE_SWIGLU ? 2 : 1;
     if (st->layer[1].n != d || st->layer[0].n / wide != st->layer[1].k || st->layer[0].n % wide)
         return oct_fail(err, OCT_EMALFORMED, "the second matrices of experts do not fit the first ones");
