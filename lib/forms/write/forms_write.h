@@ -75,6 +75,8 @@ oct_status oct_write_block_table(oct_graph *g, int id, const oct_quant *q, oct_e
 /* Replaces input `slot` of a node, a constant, by its quantized values, converted to float and multiplied by their
  * scales. scales[]: the dimensions of the scales, as many as those of the constant. Runtimes compute this once. */
 oct_status oct_write_stored(oct_graph *g, int id, int slot, const oct_quant *q, const int64_t *scales, oct_err *err);
+/* The same for quantized values in blocks, in the order of their elements: a DequantizeLinear of opset 21. */
+oct_status oct_write_stored_blocks(oct_graph *g, int id, int slot, const oct_quant *q, oct_err *err);
 
 /* Writes the types of such nodes, and adds a Cast for each value and type that other nodes need. The graph must have no
  * annotated values. Subgraphs are not changed. */

@@ -6,6 +6,7 @@
 #include "forms/write/forms_write.h"
 
 #include "ops/core/block_matrix.h"
+#include "ops/core/small.h"
 #include "passes/match.h"
 
 #include <string.h>
@@ -115,5 +116,31 @@ oct_status oct_write_stored(oct_graph *g, int id, int slot, const oct_quant *q, 
     OCT_TRY(oct_edit_const(g, name, "_scale", OCT_F32, q->qvals->rank, scales, q->scale, &in[1], err));
     OCT_TRY(oct_edit_value(g, name, "_stored", OCT_F32, w, &real, err));
     OCT_TRY(oct_edit_node(g, "Mul", in, 2, real, id, NULL, err));
+    return oct_graph_set_input(g, id, slot, real, err);
+}
+
+oct_status oct_write_stored_blocks(oct_graph *g, int id, int slot, const oct_quant *q, oct_err *err)
+{
+    const int w = g->node[id].in[slot];
+    const char *name = g->value[w].name;
+    int64_t dims[OCT_MAX_RANK];
+    int in[3], real, node, n_in = 2;
+    oct_tensor *zero;
+    memcpy(dims, q->qvals->dims, (size_t)q->qvals->rank * sizeof *dims);
+    dims[q->axis] = (dims[q->axis] + q->block - 1) / q->block;
+    OCT_TRY(oct_edit_refer(g, name, "_quantized", q->qvals, &in[0], err));
+    OCT_TRY(oct_edit_const(g, name, "_scale", OCT_F32, q->qvals->rank, dims, q->scale, &in[1], err));
+    if (q->dtype == OCT_U4) { /* that of s4 is the middle */
+        OCT_TRY(oct_tensor_new(g->arena, q->dtype, q->qvals->rank, dims, &zero, err));
+        oct_small_begin(q->dtype, (void *)(uintptr_t)zero->data, q->n);
+        for (int i = 0; i < q->n; i++)
+            oct_small_set_int(q->dtype, (void *)(uintptr_t)zero->data, i, q->zp[i]);
+        OCT_TRY(oct_edit_refer(g, name, "_zero_point", zero, &in[2], err));
+        n_in = 3;
+    }
+    OCT_TRY(oct_edit_value(g, name, "_stored", OCT_F32, w, &real, err));
+    OCT_TRY(oct_edit_node(g, "DequantizeLinear", in, n_in, real, id, &node, err));
+    OCT_TRY(oct_node_set_int(g, node, "axis", q->axis, err));
+    OCT_TRY(oct_node_set_int(g, node, "block_size", q->block, err));
     return oct_graph_set_input(g, id, slot, real, err);
 }

@@ -49,6 +49,8 @@ static oct_status weights_value(const oct_qjob *j, oct_graph *g, const qweights 
  * channel, of each matrix where there are several. */
 static oct_status annotate_reals(oct_graph *g, int id, int slot, const oct_quant *q, oct_err *err)
 {
+    if (q->block)
+        return oct_write_stored_blocks(g, id, slot, q, err);
     const oct_op *op = oct_op_of(g, id);
     const bool rows = op->quant == OCT_QUANT_RECURRENT || op->experts;
     const int rank = q->qvals->rank;

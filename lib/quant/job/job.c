@@ -57,7 +57,7 @@ static void describe(oct_qjob *j, int id, bool decided)
         d->sqnr_weights = oct_half_sqnr(first, d->weights);
     } else if (oct_constant_of(j, id, 0, &c) || oct_constant_of(j, id, 1, &c) || oct_constant_of(j, id, 2, &c)) {
         d->weights = c.quant->dtype;
-        d->block = q->scheme == OCT_SCHEME_WEIGHT_ONLY ? (int)c.quant->block : 0;
+        d->block = q->scheme == OCT_SCHEME_WEIGHT_ONLY || c.use == OCT_CONSTANT_REALS ? (int)c.quant->block : 0;
         d->per_channel = !d->block && c.quant->n > 1;
         d->remedy = c.use == OCT_CONSTANT_OPERAND ? c.weights->remedy : NULL;
         d->sqnr_weights = c.sqnr;

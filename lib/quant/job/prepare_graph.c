@@ -10,12 +10,24 @@
 
 /* The opset that the written form needs: DequantizeLinear supports channels from 13 and blocks from 21 on; Conv and
  * pooling support bfloat16 from 22 on. MatMulNBits belongs to a domain of its own. */
+/* Whether a layer of g multiplies by several matrices, whose blocks DequantizeLinear has. */
+static bool has_several_matrices(const oct_graph *g)
+{
+    bool any = false;
+    for (size_t i = 0; i < g->n_order && !any; i++) {
+        const oct_op *op = oct_op_of(g, g->order[i]);
+        const oct_tensor *w = oct_layer_weights(g, g->order[i]);
+        any = op && (op->experts || (op->weights.blocks && w && w->rank > 2));
+    }
+    return any;
+}
+
 static int64_t least_opset(const oct_qjob_opts *o, const oct_graph *g)
 {
     if (o->scheme == OCT_SCHEME_BF16)
         return oct_target_rules_of(o->target)->bfloat16 == OCT_BFLOAT16_YES ? 22 : 13;
     if (o->scheme == OCT_SCHEME_WEIGHT_ONLY && !o->blocks_qdq)
-        return 0;
+        return has_several_matrices(g) ? 21 : 0;
     bool blocks = o->may_block || o->scheme == OCT_SCHEME_WEIGHT_ONLY ||
                   (o->scheme == OCT_SCHEME_AUTO && oct_policy_asks_blocks(o->policy, g));
     const bool wide = oct_target_rules_of(o->target)->onnx_alone && oct_policy_uses_16_bits(o->policy);

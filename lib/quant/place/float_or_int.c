@@ -124,7 +124,7 @@ static void choose_product(oct_qjob *j, int id)
         oct_weights_grow(j, id, scheme == OCT_SCHEME_WEIGHT_ONLY && j->opts.bits != 8 ? 4 : 8))
         why = "its weights are computed from fewer bytes than they would take in integers";
     if (why == not_one && !half && !oct_no_stored(j, id))
-        oct_set_scheme(j, id, OCT_SCHEME_STORED, "its weights are several matrices, which are stored in 8 bits");
+        oct_set_scheme(j, id, OCT_SCHEME_STORED, "its weights are several matrices, which are stored");
     else if (why || half)
         oct_set_scheme(j, id, OCT_SCHEME_FLOAT, why ? why : row->rule);
     else if (scheme == OCT_SCHEME_WEIGHT_ONLY && stores_with_table(j, id))
@@ -217,7 +217,7 @@ static void choose_experts(oct_qjob *j, int id)
     if (row->scheme == OCT_SCHEME_FLOAT || fault)
         j->node[id].why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : fault;
     else
-        oct_set_scheme(j, id, OCT_SCHEME_STORED, "its experts are stored in 8 bits");
+        oct_set_scheme(j, id, OCT_SCHEME_STORED, "its experts are stored");
 }
 
 /* The rows of a table are kept in 8 bits. The rows that are picked become float. */

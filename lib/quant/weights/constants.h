@@ -38,12 +38,17 @@ typedef struct qtable {
     double sqnr;
 } qtable;
 
-/* The 8-bit weights of a layer that computes in float (stored_weights.c). */
+/* The stored weights of a layer that computes in float (stored_weights.c). */
 typedef struct qstored {
     /* by oct_stored_at: the matrices of a recurrent layer or of experts, s8 with a scale for each row; or the weights
-     * of another layer, with a scale for each output channel (of each matrix); n == 0: there are none */
+     * of another layer, with a scale for each output channel (of each matrix); n == 0: there are none. Several matrices
+     * may be in blocks along their inputs: u4, or s4 around 0, in the order of their elements. */
     oct_quant quant[3];
-    const oct_tensor *of; /* the tensor of the first of these inputs */
+    /* what they were made of: the tensor of the first of these inputs, and what the policy asked for */
+    const oct_tensor *of;
+    oct_scheme scheme;
+    oct_weight_type weights;
+    int block;
     double sqnr;
 } qstored;
 

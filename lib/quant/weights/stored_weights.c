@@ -5,12 +5,15 @@
  * with a scale for each row, which is an output channel of one expert. */
 #include "eval/metrics/summary.h"
 #include "kernels/quantize.h"
+#include "ops/core/small.h"
 #include "quant/job/job.h"
+#include "quant/weights/blocks.h"
 #include "quant/weights/constants.h"
 #include "quant/weights/weights.h"
 
 #include <limits.h>
 #include <math.h>
+#include <string.h>
 
 enum { LEAST = 1 << 12 };     /* elements; for smaller weights the saving is not worth the additional nodes */
 #define LEAST_SCALE 0x1p-120f /* the smallest scale of a channel; channels with smaller numbers become zeros */
@@ -160,26 +163,145 @@ static oct_status quantize_channels(oct_qjob *j, const oct_tensor *t, const oct_
     return OCT_OK;
 }
 
-oct_status oct_decide_stored(oct_qjob *j, int node, oct_err *err)
+/* ---- several matrices in blocks ---- */
+
+enum { BLOCK = 32, BLOCKS_SINCE = 21 /* the opset from which on DequantizeLinear has blocks */ };
+
+/* The layout of several matrices: of experts, or of a product that multiplies by them; false: the layer has one. */
+static bool several_of(const oct_qjob *j, int node, const oct_tensor *t, oct_weight_layout *l)
+{
+    if (!has_experts(j, node))
+        return !is_recurrent(j, node) && oct_layer_layout(j->g, node, l) && l->matrices > 1;
+    *l = (oct_weight_layout){ .out_axis = 1,
+                              .in_axis = 2,
+                              .matrices = t->dims[0],
+                              .groups = 1,
+                              .outs = t->dims[1],
+                              .ins = t->dims[2],
+                              .taps = 1,
+                              .group_step = oct_times(t->dims[1], t->dims[2]),
+                              .out_step = t->dims[2],
+                              .in_step = 1 };
+    return true;
+}
+
+/* The form of each matrix, if the policy or the job asks for blocks of 4 bits. With 8 bits, a scale for each channel
+ * loses little. */
+static bool asks_blocks(const oct_qjob *j, int node, const oct_weight_layout *l, oct_nbits_form *f)
+{
+    const oct_policy_row *row = oct_row_of(j, node);
+    const bool bits4 = row->block ? row->weights == OCT_WEIGHT_S4 || row->weights == OCT_WEIGHT_U4 : j->opts.bits != 8;
+    const bool symmetric = row->block ? row->weights == OCT_WEIGHT_S4 : j->opts.symmetric;
+    *f = (oct_nbits_form){ .n = (size_t)l->outs,
+                           .k = (size_t)l->ins,
+                           .bits = 4,
+                           .block = (size_t)(row->block      ? row->block
+                                             : j->opts.block ? j->opts.block
+                                                             : BLOCK),
+                           .zero = symmetric ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
+    return row->scheme == OCT_SCHEME_WEIGHT_ONLY && bits4 && f->k >= f->block &&
+           oct_graph_opset(j->g, "") >= BLOCKS_SINCE &&
+           oct_times(oct_times(l->matrices, l->outs), (int64_t)oct_nbits_blocks(f)) <= INT_MAX;
+}
+
+/* The columns of one matrix, as oct_quantize_blocks makes them. */
+typedef struct columns {
+    uint8_t *qvals;
+    float *scale;
+    int32_t *zero;
+} columns;
+
+/* Copies them to the quantized values, scales and zero points of all matrices, which have the order of the elements. */
+static void put_matrix(const oct_weight_layout *l, const oct_nbits_form *f, int64_t matrix, const columns *c,
+                       const float *w, const oct_quant *q, float *scale, double *signal, double *noise)
+{
+    const int64_t blocks = (int64_t)oct_nbits_blocks(f), first = matrix * l->outs * blocks;
+    const int middle = f->zero == OCT_NBITS_WHOLE ? 0 : 8;
+    for (int64_t o = 0; o < l->outs; o++) {
+        const uint8_t *qvals = c->qvals + (size_t)o * oct_nbits_column_bytes(f);
+        for (int64_t b = 0; b < blocks; b++) {
+            const int64_t to = first + (l->in_axis > l->out_axis ? o * blocks + b : b * l->outs + o);
+            scale[to] = c->scale[o * blocks + b];
+            ((int32_t *)(uintptr_t)q->zp)[to] = c->zero[o * blocks + b];
+        }
+        for (int64_t k = 0; k < l->ins; k++) {
+            const int64_t at = o * l->out_step + k * l->in_step, from = o * blocks + k / (int64_t)f->block;
+            const int whole = (k % 2 ? qvals[k / 2] >> 4 : qvals[k / 2] & 15) - middle;
+            const double d = (double)w[at] - (double)c->scale[from] * (whole - c->zero[from]);
+            oct_small_set_int(q->dtype, (void *)(uintptr_t)q->qvals->data, matrix * l->group_step + at, whole);
+            *signal += (double)w[at] * (double)w[at];
+            *noise += d * d;
+        }
+    }
+}
+
+static oct_status quantize_matrices(oct_qjob *j, const oct_tensor *t, const oct_weight_layout *l,
+                                    const oct_nbits_form *f, oct_pool *pool, oct_quant *quant, double *signal,
+                                    double *noise, oct_err *err)
+{
+    const size_t blocks = oct_nbits_blocks(f), bytes = oct_nbits_column_bytes(f);
+    oct_tensor *qvals;
+    float *scale;
+    double sqnr;
+    *quant = (oct_quant){ .n = (int)(l->matrices * l->outs * (int64_t)blocks),
+                          .axis = l->in_axis,
+                          .block = (int64_t)f->block,
+                          .dtype = f->zero == OCT_NBITS_WHOLE ? OCT_U4 : OCT_S4 };
+    OCT_TRY(oct_new_scales(j, quant, 0, &scale, err));
+    OCT_TRY(oct_tensor_new(j->lasting, quant->dtype, t->rank, t->dims, &qvals, err));
+    oct_small_begin(quant->dtype, (void *)(uintptr_t)qvals->data, t->count);
+    quant->qvals = qvals;
+    columns c = { oct_calloc(f->n, bytes), oct_calloc(f->n * blocks, sizeof *c.scale),
+                  oct_calloc(f->n * blocks, sizeof *c.zero) };
+    oct_status s = c.qvals && c.scale && c.zero ? OCT_OK : oct_nomem(err);
+    for (int64_t e = 0; s == OCT_OK && e < l->matrices; e++) {
+        const oct_block_matrix m = { (const float *)t->data + e * l->group_step, (ptrdiff_t)l->in_step,
+                                     (ptrdiff_t)l->out_step };
+        memset(c.qvals, 0, f->n * bytes);
+        s = oct_quantize_blocks(&m, f, pool, c.qvals, c.scale, c.zero, &sqnr, err);
+        if (s == OCT_OK)
+            put_matrix(l, f, e, &c, m.w, quant, scale, signal, noise);
+    }
+    oct_free(c.qvals);
+    oct_free(c.scale);
+    oct_free(c.zero);
+    return s;
+}
+
+/* ---- all ---- */
+
+/* Rounds one input: in blocks if these are asked for, and else by rows or channels. */
+static oct_status quantize(oct_qjob *j, int node, const oct_tensor *t, oct_pool *pool, oct_quant *q, double *signal,
+                           double *noise, oct_err *err)
+{
+    oct_weight_layout l;
+    oct_nbits_form f;
+    if (several_of(j, node, t, &l) && asks_blocks(j, node, &l, &f))
+        return quantize_matrices(j, t, &l, &f, pool, q, signal, noise, err);
+    if (is_recurrent(j, node) || has_experts(j, node))
+        return oct_quantize_rows(j, t, q, signal, noise, err);
+    return oct_layer_layout(j->g, node, &l) ? quantize_channels(j, t, &l, q, signal, noise, err) : OCT_OK;
+}
+
+oct_status oct_decide_stored(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
 {
     qstored *x = j->constants[node].stored;
     const oct_op *op = oct_op_of(j->g, node);
     const bool rows = is_recurrent(j, node) || has_experts(j, node);
     const oct_tensor *w = !rows ? oct_layer_weights(j->g, node) : matrices(j, node, has_experts(j, node) ? 2 : 1);
+    const oct_policy_row *row = oct_row_of(j, node);
     double signal = 0, noise = 0;
-    oct_weight_layout l;
-    if (x && x->of == w)
+    if (x && x->of == w && x->scheme == row->scheme && x->block == row->block && x->weights == row->weights)
         return OCT_OK;
     if (!(x = oct_arena_calloc(j->arena, 1, sizeof *x)))
         return oct_nomem(err);
-    x->of = w;
-    for (int slot = 0; rows && slot < j->g->node[node].n_in; slot++) {
-        const oct_tensor *t = oct_stored_at(op, slot) >= 0 ? matrices(j, node, slot) : NULL;
+    *x = (qstored){ .of = w, .scheme = row->scheme, .block = row->block, .weights = row->weights };
+    for (int slot = 0; slot < j->g->node[node].n_in; slot++) {
+        const int at = oct_stored_at(op, slot);
+        const oct_tensor *t = at < 0 ? NULL : rows ? matrices(j, node, slot) : w;
         if (t)
-            OCT_TRY(oct_quantize_rows(j, t, &x->quant[oct_stored_at(op, slot)], &signal, &noise, err));
+            OCT_TRY(quantize(j, node, t, pool, &x->quant[at], &signal, &noise, err));
     }
-    if (!rows && oct_layer_layout(j->g, node, &l))
-        OCT_TRY(quantize_channels(j, w, &l, &x->quant[0], &signal, &noise, err));
     x->sqnr = oct_decibels(signal, noise);
     j->constants[node].stored = x;
     return OCT_OK;

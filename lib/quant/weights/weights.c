@@ -677,7 +677,7 @@ static oct_status decide(oct_qjob *j, int id, oct_pool *pool, oct_err *err)
 {
     const oct_scheme scheme = oct_scheme_of(j, id);
     if (oct_is_stored(j, id))
-        return oct_decide_stored(j, id, err);
+        return oct_decide_stored(j, id, pool, err);
     if (scheme == OCT_SCHEME_WEIGHT_ONLY)
         return !oct_layer_weights(j->g, id) ? OCT_OK : oct_make_blocks(j, id, pool, err);
     return is_8bit_layer(j, id) && oct_weights_next(j, id, -1) == id ? quantize_layer(j, id, err) : OCT_OK;
