@@ -102,6 +102,9 @@ def check_one(check, kind, scheme, experts, ids):
     check.hold(f"{what}: no expert is float", float_bytes(out) == 0, f"{float_bytes(out)} bytes")
     stays = [x["name"] for x in report["layers"] if x["op"] == "MoE" and x["scheme"] == "float"]
     check.hold(f"{what}: the layer of experts is no float one", not stays, stays)
+    if scheme == "weight-only" and kind in ("MoE", "batched"):
+        size = sum(len(t.raw_data) for t in onnx.load(out).graph.initializer if t.name.startswith("fc"))
+        check.hold(f"{what}: in blocks of 4 bits", size < 2 * E * D * I * 0.7, f"{size} bytes")
     want, theirs, ours = run_ort(str(path), [ids]), run_ort(str(out), [ids]), check.run_ours(out, [ids])
     check.hold(f"{what}: as in ONNX Runtime", sqnr(theirs, ours) > (100 if scheme in ("weight-only", "stored") else 25), f"{sqnr(theirs, ours):.1f} dB")
     least = 0 if kind == "picked" else 15 if scheme == "weight-only" else 28  # picked: another expert may be the best one
@@ -111,6 +114,38 @@ def check_one(check, kind, scheme, experts, ids):
             if kind == "MoE":
                 w = w.swapaxes(1, 2)
             check_rows(check, what, out, name, w, 1 if kind == "batched" else 2)
+
+
+def layer(path, act, kind, normalized, rng):
+    """A layer of experts by itself, with biases."""
+    wide, more = (2 * I, {"swiglu_fusion": 1, "swiglu_limit": 2.0}) if act == "swiglu" else (I, {})
+    matrix = lambda *d: (rng.standard_normal(d) / np.sqrt(d[-1])).astype(kind)  # noqa: E731
+    constants = {"fc1": matrix(E, wide, D), "b1": matrix(E, wide), "fc2": matrix(E, D, I), "b2": matrix(E, D), "router": matrix(D, E)}
+    nodes = [helper.make_node("MatMul", ["x", "router"], ["scores"]),
+             helper.make_node("MoE", ["x", "scores", "fc1", "b1", "fc2", "b2"], ["y"], domain="com.microsoft", k=2, activation_type=act,
+                              normalize_routing_weights=normalized, **more)]
+    infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.dtype(kind)), [LENGTH, D]) for n in ("x", "y")]
+    graph = helper.make_graph(nodes, "layer", infos[:1], infos[1:], [numpy_helper.from_array(a, n) for n, a in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=9), path)
+
+
+def check_blocks(check, rng):
+    """Experts in blocks of 4 bits: QMoE, or DequantizeLinear where that form is asked for, or where QMoE computes something else."""
+    for act in ("silu", "gelu", "relu", "identity", "swiglu"):
+        for kind, normalized, options, op in ((np.float32, 1, (), "QMoE"), (np.float32, 1, ("--symmetric", "--block-size", "64"), "QMoE"),
+                                              (np.float32, 0, (), "MoE"), (np.float32, 1, ("--format", "qdq"), "MoE"),
+                                              (np.float32, 0, ("--bits", "8"), "MoE"), (np.float16, 1, (), None)):
+            what, path, out = f"{act} of {kind.__name__}, normalized {normalized} {' '.join(options)}", check.folder / "layer.onnx", check.folder / "layer.out.onnx"
+            layer(path, act, kind, normalized, rng)
+            check.convert(path, out, "--scheme", "weight-only", "--set", "op:MatMul=float", *options)
+            ops = [n.op_type for n in onnx.load(out).graph.node if n.op_type.endswith("MoE")]
+            check.hold(f"{what}: {op}", len(ops) == 1 and op in (None, ops[0]), ops)
+            size = sum(t.size for t in constants(out).values() if t.dtype in (np.float32, np.float16) and t.size > 2 * E * I * D / 16)
+            check.hold(f"{what}: no expert is float", size == 0, f"{size} elements")
+            x = [(rng.standard_normal((LENGTH, D)) * 2).astype(kind)]
+            want, theirs, ours = run_ort(str(path), x), run_ort(str(out), x), check.run_ours(out, x)
+            check.hold(f"{what}: as in ONNX Runtime", sqnr(theirs, ours) > (100 if kind == np.float32 else 50), f"{sqnr(theirs, ours):.1f} dB")
+            check.hold(f"{what}: near the float model", sqnr(want, theirs) > (35 if "8" in options else 12), f"{sqnr(want, theirs):.1f} dB")
 
 
 def main():
@@ -126,6 +161,7 @@ def main():
             model(check.folder / f"{kind}.onnx", kind, experts["fc1"], experts["fc2"], rng)
             for scheme in ("static", "dynamic", "stored", "weight-only"):
                 check_one(check, kind, scheme, experts, ids)
+        check_blocks(check, rng)
     return check.finish()
 
 

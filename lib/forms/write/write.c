@@ -222,6 +222,9 @@ oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err 
         OCT_TRY(oct_write_given_pairs(&w, order, n, err));
     for (size_t i = 0; i < n; i++)
         OCT_TRY(write_spelled(&w, order[i], err));
+    for (size_t i = 0; i < n && !o->blocks_qdq; i++)
+        if (!g->node[order[i]].dead)
+            OCT_TRY(oct_write_experts(g, order[i], err));
     OCT_TRY(share_constants(g, err));
     oct_graph_prune(g);
     OCT_TRY(oct_graph_sort(g, err));

@@ -95,6 +95,8 @@ oct_status oct_write_blocks(oct_writer *w, int id, oct_err *err);
 /* Turns a GRU or RNN with annotated matrices into products and Scans, which are annotated as well. Must be called
  * before anything is written. */
 oct_status oct_write_recurrent(oct_graph *g, int id, oct_err *err);
+/* Makes an operator on quantized values of a MoE with experts in blocks of 4 bits; leaves other nodes as they are. */
+oct_status oct_write_experts(oct_graph *g, int id, oct_err *err);
 /* The same as oct_write_constant, for a matrix in blocks. */
 oct_status oct_write_block_constant(oct_writer *w, int v, int before, oct_err *err);
 
