@@ -148,6 +148,32 @@ def check_blocks(check, rng):
             check.hold(f"{what}: near the float model", sqnr(want, theirs) > (35 if "8" in options else 12), f"{sqnr(want, theirs):.1f} dB")
 
 
+def check_rounded(check, rng):
+    """The matrices of a batched product are rounded with samples, whether they multiply the same data or each its own. Those of data whose
+    dimensions are not known stay one constant in blocks."""
+    mix = rng.standard_normal((D, D)) * np.exp(rng.standard_normal(D))
+    draw = lambda *d: (rng.standard_normal((*d, D)) @ mix).astype(np.float32)  # noqa: E731
+    w = (rng.standard_normal((E, D, I)) / 8).astype(np.float32)
+    for dims in ((1, LENGTH, D), (E, LENGTH, D), (2, E, LENGTH, D), ("e", LENGTH, D)):
+        known = dims[0] != "e"
+        path, out, plain = (check.folder / f"product.{n}.onnx" for n in ("float", "rounded", "plain"))
+        infos = [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims), helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+        graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], "product", infos[:1], infos[1:],
+                                  [numpy_helper.from_array(w, "w")])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+        fixed = [d if isinstance(d, int) else E for d in dims]
+        x = [draw(*fixed[:-1]) for _ in range(33)]
+        np.save(check.folder / "product.npy", np.stack(x[1:]))
+        check.convert(path, plain, "--scheme", "weight-only")
+        check.convert(path, out, "--scheme", "weight-only", *(["--data", check.folder / "product.npy"] if known else []))
+        ops = [n.op_type for n in onnx.load(out).graph.node]
+        check.hold(f"data of {dims}: unrolled", ops.count("MatMulNBits") == (E if known else 0) and ops.count("MatMul") == (not known), ops)
+        want, theirs, before, ours = (run_ort(str(path), x[:1]), run_ort(str(out), x[:1]), run_ort(str(plain), x[:1]), check.run_ours(out, x[:1]))
+        gain = sqnr(want, theirs) - sqnr(want, before)
+        check.hold(f"data of {dims}: as in ONNX Runtime", sqnr(theirs, ours) > 100, f"{sqnr(theirs, ours):.1f} dB")
+        check.hold(f"data of {dims}: rounded with samples", gain > 2 if known else sqnr(want, theirs) > 15, f"{gain:.1f} dB of {sqnr(want, theirs):.1f} dB")
+
+
 def main():
     args = options(__doc__).parse_args()
     rng = np.random.default_rng(39)
@@ -162,6 +188,7 @@ def main():
             for scheme in ("static", "dynamic", "stored", "weight-only"):
                 check_one(check, kind, scheme, experts, ids)
         check_blocks(check, rng)
+        check_rounded(check, rng)
     return check.finish()
 
 

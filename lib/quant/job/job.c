@@ -84,11 +84,12 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
     j->lasting = opts->lasting ? opts->lasting : g->arena;
     j->opts = *opts;
     j->observer = oct_observer_default();
-    bool turned;
+    bool turned, unrolled;
     OCT_TRY(allocate(j, err));
     OCT_TRY(oct_job_read_policy(j, err));
     OCT_TRY(oct_transpose_products(j, &turned, err));
-    if (turned) { /* the graph has more nodes and values now */
+    OCT_TRY(oct_unroll_products(j, &unrolled, err));
+    if (turned || unrolled) { /* the graph has more nodes and values now */
         OCT_TRY(allocate(j, err));
         OCT_TRY(oct_job_read_policy(j, err));
     }
