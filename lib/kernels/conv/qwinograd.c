@@ -118,27 +118,32 @@ static bool sizes(oct_qconv *p, const void *kernel, oct_conv_sizes *s)
     return true;
 }
 
-/* G times three weights. */
-static void weight_line(const int32_t w[3], int32_t to[IN])
+/* Weights of a panel that are transformed together: two channels of four columns, as they lie. */
+enum { PAIR = 2, LANES = 8 };
+typedef int16_t lanes __attribute__((vector_size(LANES * sizeof(int16_t))));
+
+/* G times three weights, or three of such products: at most 49 times a weight, which fits. */
+static inline void weight_line(const lanes *w, size_t step, lanes to[IN])
 {
-    to[0] = 6 * w[0];
-    to[1] = -w[0] - w[1] - w[2];
-    to[2] = -w[0] + w[1] - w[2];
-    to[3] = w[0] + 2 * w[1] + 4 * w[2];
-    to[4] = w[0] - 2 * w[1] + 4 * w[2];
-    to[5] = 6 * w[2];
+    const lanes w0 = w[0], w1 = w[step], w2 = w[2 * step], even = w0 + 4 * w2;
+    to[0] = 6 * w0;
+    to[1] = -w0 - w1 - w2;
+    to[2] = -w0 + w1 - w2;
+    to[3] = even + 2 * w1;
+    to[4] = even - 2 * w1;
+    to[5] = 6 * w2;
 }
 
-/* G w G' of one kernel to u, `point` apart. */
-static void transform_weights(const int32_t w[3][3], int16_t *u, size_t point)
+/* G w G' of kernels to u, `point` apart. */
+static void transform_weights(const lanes w[9], int16_t *u, size_t point)
 {
-    int32_t half[3][IN], line[IN];
+    lanes half[3 * IN], line[IN];
     for (size_t y = 0; y < 3; y++)
-        weight_line(w[y], half[y]);
+        weight_line(w + 3 * y, 1, half + y * IN);
     for (size_t j = 0; j < IN; j++) {
-        weight_line((const int32_t[]){ half[0][j], half[1][j], half[2][j] }, line);
+        weight_line(half + j, IN, line);
         for (size_t i = 0; i < IN; i++)
-            u[(i * IN + j) * point] = (int16_t)line[i];
+            memcpy(u + (i * IN + j) * point, &line[i], sizeof line[i]);
     }
 }
 
@@ -152,36 +157,61 @@ static bool has_zeros(const oct_qconv *p, const int32_t *zw, size_t zw_step)
     return some;
 }
 
-/* Packs s8 (or u8 minus 128) weights as ONNX stores them. False where a sum could pass 26 bits. */
-static bool pack_bytes(const oct_conv_geom *g, const uint8_t *w, bool is_signed, void *packed)
+/* Sums of each output channel's weights, which are s8, or u8 minus 128. False where a sum of products could pass 26
+ * bits. */
+static bool sum_weights(const oct_conv_geom *g, const uint8_t *w, uint8_t flip, int32_t *sums)
 {
-    const size_t c = (size_t)g->c, oc = (size_t)g->oc, point = c * COLUMNS;
-    int32_t *sums = packed;
-    int16_t *u = (int16_t *)(void *)((uint8_t *)packed + sums_bytes(g));
-    memset(packed, 0, sums_bytes(g) + panels(g) * POINTS * point * sizeof *u);
-    for (size_t o = 0; o < oc; o++) {
+    const size_t n = (size_t)g->c * 9;
+    for (int64_t o = 0; o < g->oc; o++, w += n) {
         int64_t magnitude = 0;
-        for (size_t i = 0; i < c; i++, w += 9) {
-            int32_t kernel[3][3];
-            for (size_t t = 0; t < 9; t++) {
-                const int32_t v = (int8_t)(is_signed ? w[t] : w[t] ^ 0x80);
-                kernel[t / 3][t % 3] = v;
-                sums[o] += v;
-                magnitude += abs(v);
-            }
-            transform_weights((const int32_t(*)[3])kernel,
-                              u + o / COLUMNS * POINTS * point + (i / 2 * COLUMNS + o % COLUMNS) * 2 + i % 2, point);
+        int32_t sum = 0;
+        for (size_t i = 0; i < n; i++) {
+            const int32_t v = (int8_t)(w[i] ^ flip);
+            sum += v;
+            magnitude += abs(v);
         }
         if (magnitude * 128 >= 1 << 25)
             return false;
+        sums[o] = sum;
     }
+    return true;
+}
+
+/* Kernels of two channels from i on, for the columns from o on; zeros beyond the last column. */
+static void take_kernels(const oct_conv_geom *g, const uint8_t *w, uint8_t flip, size_t o, size_t i, lanes to[9])
+{
+    int16_t at[9][LANES] = { { 0 } };
+    for (size_t l = 0; l < LANES && o + l / PAIR < (size_t)g->oc; l++) {
+        const uint8_t *from = w + ((o + l / PAIR) * (size_t)g->c + i + l % PAIR) * 9;
+        for (size_t t = 0; t < 9; t++)
+            at[t][l] = (int8_t)(from[t] ^ flip);
+    }
+    memcpy(to, at, sizeof at);
+}
+
+/* Packs weights as ONNX stores them, [oc][c][3][3]. A line of the cache is written at once: points are so far from each
+ * other that lines drive each other out. */
+static bool pack_bytes(const oct_conv_geom *g, const uint8_t *w, uint8_t flip, void *packed)
+{
+    const size_t c = (size_t)g->c, point = c * COLUMNS;
+    int16_t *u = (int16_t *)(void *)((uint8_t *)packed + sums_bytes(g));
+    memset(packed, 0, sums_bytes(g));
+    if (!sum_weights(g, w, flip, packed))
+        return false;
+    for (size_t p = 0; p < panels(g); p++, u += POINTS * point)
+        for (size_t i = 0; i < c; i += PAIR)
+            for (size_t l = 0; l < (size_t)COLUMNS * PAIR; l += LANES) {
+                lanes kernels[9];
+                take_kernels(g, w, flip, p * COLUMNS + l / PAIR, i, kernels);
+                transform_weights(kernels, u + i * COLUMNS + l, point);
+            }
     return true;
 }
 
 /* Weights that are packed for one run take too long to transform; zero points of weights would need sums of pixels. */
 static bool pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t zw_step, void *packed)
 {
-    return !p->fast_pack && !has_zeros(p, zw, zw_step) && pack_bytes(&p->g, w, p->w_type == OCT_S8, packed);
+    return !p->fast_pack && !has_zeros(p, zw, zw_step) && pack_bytes(&p->g, w, oct_qflip(p->w_type, OCT_S8), packed);
 }
 
 /* What a run works on. flip, zx: of pixels that are read as s8. */
