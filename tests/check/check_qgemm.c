@@ -152,10 +152,10 @@ typedef struct kernel_case {
     const int8_t *w; /* [taps][kc][nr] */
 } kernel_case;
 
-static void chain_row(const void *source, size_t k, int8_t *w)
+static void chain_rows(const void *source, size_t k, size_t n, int8_t w[][OCT_QCHAIN_COLUMNS])
 {
     const kernel_case *c = source;
-    memcpy(w, c->w + k * OCT_QCHAIN_COLUMNS, OCT_QCHAIN_COLUMNS);
+    memcpy(w, c->w + k * OCT_QCHAIN_COLUMNS, n * sizeof *w);
 }
 
 /* Every quad of a chained panel is read inside the copy of the rows: the kernel does not look. */
@@ -224,7 +224,7 @@ static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_
                 sum += (uint32_t)((rows[i][q] ^ flip) * w[q * OCT_QCHAIN_COLUMNS + j]);
             want[i * columns + j] = (int32_t)sum;
         }
-    const bool packed = oct_qchain_pack(chain_row, &c, depth, doubled, size, panel, &cost);
+    const bool packed = oct_qchain_pack(chain_rows, &c, depth, doubled, size, panel, &cost);
     if (packed) {
         check_quads(t, depth, panel);
         /* With several taps a row lies in as many parts. */

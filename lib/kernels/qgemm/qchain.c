@@ -275,14 +275,17 @@ static void plan_chunk(segment *s, size_t at)
     add_pairs(s, at, &p);
 }
 
-static void read_weights(segment *s, oct_qchain_row row, const void *source)
+static void take_weights(segment *s, oct_qchain_read read, const void *source)
 {
+    typedef int8_t w16 __attribute__((vector_size(16)));
+    const w16 none = { 0 };
+    w16 w;
+    read(source, s->k0, s->n, s->w);
     for (size_t i = 0; i < s->n; i++) {
-        row(source, s->k0 + i, s->w[i]);
-        for (size_t j = 0; j < COLUMNS; j++) {
-            s->load[i][0][j] = (uint8_t)(s->w[i][j] > 0 ? s->w[i][j] : 0);
-            s->load[i][1][j] = (uint8_t)(s->w[i][j] < 0 ? -s->w[i][j] : 0);
-        }
+        memcpy(&w, s->w[i], sizeof w);
+        const w16 below = (w16)(w < none), positive = w & ~below, negative = (w16) - ((v16)w & (v16)below);
+        memcpy(s->load[i][0], &positive, sizeof positive);
+        memcpy(s->load[i][1], &negative, sizeof negative);
     }
 }
 
@@ -494,7 +497,7 @@ static uint64_t write_segment(const segment *s, uint8_t *to)
     return cost;
 }
 
-bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool doubled, size_t size, void *panel,
+bool oct_qchain_pack(oct_qchain_read read, const void *source, size_t depth, bool doubled, size_t size, void *panel,
                      uint64_t *cost)
 {
     if (depth > UINT32_MAX)
@@ -508,7 +511,7 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool 
     for (; s.k0 < depth; s.k0 += s.n) {
         s.n = depth - s.k0 < OCT_QCHAIN_DEPTH ? depth - s.k0 : OCT_QCHAIN_DEPTH;
         s.n_quads = 0;
-        read_weights(&s, row, source);
+        take_weights(&s, read, source);
         for (size_t at = 0; at < s.n; at += CHUNK)
             plan_chunk(&s, at);
         plan_chains(&s);

@@ -67,12 +67,13 @@ static inline size_t oct_qchain_table(size_t quads)
 /* Bytes every panel gets. */
 bool oct_qchain_size(size_t depth, size_t *bytes);
 
-/* What is packed: weight k of 16 columns, zeros beyond the last one; doubled: of the second 8 as of the first. */
-typedef void (*oct_qchain_row)(const void *source, size_t k, int8_t w[OCT_QCHAIN_COLUMNS]);
+/* What is packed: weights k to k + n - 1 of 16 columns, zeros beyond the last one; doubled: of the second 8 as of the
+ * first. */
+typedef void (*oct_qchain_read)(const void *source, size_t k, size_t n, int8_t w[][OCT_QCHAIN_COLUMNS]);
 
 /* Writes a panel of `size` bytes in chains; false when it has no room (its content is then undefined).
  *   cost  picoseconds it is expected to take for a row (see oct_qchain_plain_cost) */
-bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool doubled, size_t size, void *panel,
+bool oct_qchain_pack(oct_qchain_read read, const void *source, size_t depth, bool doubled, size_t size, void *panel,
                      uint64_t *cost);
 
 /* The same of a plain panel. */

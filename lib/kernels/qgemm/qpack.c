@@ -146,13 +146,54 @@ static bool is_doubled(size_t n)
     return n <= OCT_QCHAIN_COLUMNS / 2;
 }
 
-static void row_of(const void *source, size_t k, int8_t w[OCT_QCHAIN_COLUMNS])
+/* Weights k to k + n - 1 of a column; `to` has one in each row. */
+static void read_column(const oct_qsource *s, size_t k, size_t n, size_t j, int8_t *to)
+{
+    const int8_t flip = s->is_signed ? 0 : INT8_MIN;
+    const size_t first = k % s->kc;
+    const uint8_t *tap = s->b + (ptrdiff_t)(k / s->kc) * s->ts + (ptrdiff_t)j * s->ns;
+    for (size_t at = first, left = n; left; left--, to += OCT_QCHAIN_COLUMNS) {
+        *to = (int8_t)tap[(ptrdiff_t)at * s->ks] ^ flip;
+        if (++at == s->kc) {
+            at = 0;
+            tap += s->ts;
+        }
+    }
+}
+
+/* Weights k to k + n - 1 of nj columns next to each other. */
+static void read_rows(const oct_qsource *s, size_t k, size_t n, size_t j, size_t nj, int8_t w[][OCT_QCHAIN_COLUMNS])
+{
+    const int8_t flip = s->is_signed ? 0 : INT8_MIN;
+    size_t at = k % s->kc;
+    const uint8_t *tap = s->b + (ptrdiff_t)(k / s->kc) * s->ts + (ptrdiff_t)j;
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *row = tap + (ptrdiff_t)at * s->ks;
+        for (size_t c = 0; c < nj; c++)
+            w[i][c] = (int8_t)row[c] ^ flip;
+        if (++at == s->kc) {
+            at = 0;
+            tap += s->ts;
+        }
+    }
+}
+
+/* A line of the cache has neighbours in k, or neighbouring columns of one k: it is used up at once. */
+static void read_weights(const void *source, size_t k, size_t n, int8_t w[][OCT_QCHAIN_COLUMNS])
 {
     const columns *c = source;
-    for (size_t j = 0; j < OCT_QCHAIN_COLUMNS; j++) {
-        const size_t column = is_doubled(c->n) ? j % (OCT_QCHAIN_COLUMNS / 2) : j;
-        w[j] = column < c->n ? weight(c->s, k / c->s->kc, k % c->s->kc, c->j + column) : 0;
-    }
+    enum { WIDTH = OCT_QCHAIN_COLUMNS };
+    if (c->n < WIDTH)
+        memset(w, 0, n * sizeof *w);
+    if (c->s->ns == 1 && c->n >= WIDTH)
+        read_rows(c->s, k, n, c->j, WIDTH, w);
+    else if (c->s->ns == 1)
+        read_rows(c->s, k, n, c->j, c->n, w);
+    else
+        for (size_t j = 0; j < WIDTH && j < c->n; j++)
+            read_column(c->s, k, n, c->j + j, &w[0][j]);
+    for (size_t i = 0; i < n && is_doubled(c->n); i++)
+        memcpy(w[i] + WIDTH / 2, w[i], WIDTH / 2);
 }
 
 /* In chains where that is faster, else plain. Returns whether it is in chains. */
@@ -161,7 +202,7 @@ static bool pack_chains(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t
     const columns c = { s, j0, nj };
     const size_t depth = s->taps * s->kc;
     uint64_t cost;
-    if (!s->fast_pack && depth > 0 && oct_qchain_pack(row_of, &c, depth, is_doubled(nj), size, to, &cost) &&
+    if (!s->fast_pack && depth > 0 && oct_qchain_pack(read_weights, &c, depth, is_doubled(nj), size, to, &cost) &&
         cost < oct_qchain_plain_cost(depth))
         return true;
     if (!s->fast_pack)
@@ -185,14 +226,25 @@ static size_t close_up(int8_t *first, size_t panels, size_t panel)
     return most;
 }
 
+/* The largest magnitude of n weights, `step` apart; at least `most`. */
+static int largest_of(const uint8_t *b, ptrdiff_t step, size_t n, uint8_t flip, int most)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int w = (int8_t)(b[(ptrdiff_t)i * step] ^ flip), size = w < 0 ? -w : w;
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
+/* Of the only tap. */
 static uint32_t largest(const oct_qsource *s, size_t n)
 {
+    const uint8_t flip = s->is_signed ? 0 : 0x80;
     int most = 0;
-    for (size_t k = 0; k < s->kc; k++)
-        for (size_t j = 0; j < n; j++) {
-            const int w = weight(s, 0, k, j), size = w < 0 ? -w : w;
-            most = size > most ? size : most;
-        }
+    for (size_t k = 0; k < s->kc && s->ns == 1; k++)
+        most = largest_of(s->b + (ptrdiff_t)k * s->ks, 1, n, flip, most);
+    for (size_t j = 0; j < n && s->ns != 1; j++)
+        most = largest_of(s->b + (ptrdiff_t)j * s->ns, s->ks, s->kc, flip, most);
     return (uint32_t)most;
 }
 
@@ -226,7 +278,8 @@ static uint64_t chains_cost(const oct_qgemm_kernel *kn, const oct_qsource *s, si
         const size_t j = i * panels / samples * kn->nr;
         const columns c = { s, j, n - j < kn->nr ? n - j : kn->nr };
         uint64_t cost = plain;
-        sum += oct_qchain_pack(row_of, &c, s->kc, is_doubled(c.n), size, room, &cost) && cost < plain ? cost : plain;
+        sum +=
+            oct_qchain_pack(read_weights, &c, s->kc, is_doubled(c.n), size, room, &cost) && cost < plain ? cost : plain;
     }
     return samples ? sum / samples : plain;
 }
@@ -270,6 +323,24 @@ static int32_t sum_column(const oct_qsource *s, size_t j)
     return (int32_t)sum;
 }
 
+/* Columns next to each other: by rows, as they lie. */
+static void sum_columns(const oct_qsource *s, size_t n, int32_t *sums)
+{
+    if (s->ns != 1) {
+        for (size_t j = 0; j < n; j++)
+            sums[j] = sum_column(s, j);
+        return;
+    }
+    const uint8_t flip = s->is_signed ? 0 : 0x80;
+    memset(sums, 0, n * sizeof *sums);
+    for (size_t t = 0; t < s->taps; t++)
+        for (size_t k = 0; k < s->kc; k++) {
+            const uint8_t *row = s->b + (ptrdiff_t)t * s->ts + (ptrdiff_t)k * s->ks;
+            for (size_t j = 0; j < n; j++)
+                sums[j] = (int32_t)((uint32_t)sums[j] + (uint32_t)(int8_t)(row[j] ^ flip));
+        }
+}
+
 void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_t g, size_t groups, void *packed)
 {
     const oct_qbytes *vectors = oct_qbytes_select(oct_isa_active());
@@ -284,10 +355,10 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
     for (size_t j = 0; j < n; j++) {
         const int32_t zb = s->zb ? s->zb[(g * n + j) * s->zb_step] - (s->is_signed ? 0 : 128) : s->is_signed ? 0 : -128;
         colmul[g * n + j] = -zb;
-        if (!by_vectors)
-            sums[g * n + j] = sum_column(s, j);
         head->has_zb |= zb != 0;
     }
+    if (!by_vectors)
+        sum_columns(s, n, sums + g * n);
     int8_t *const panels = (int8_t *)(colmul + columns_bytes(n * groups) / sizeof *colmul);
     if (kn->row) {
         head->small = largest(s, n) <= 64;
