@@ -158,6 +158,46 @@ static void chain_rows(const void *source, size_t k, size_t n, int8_t w[][OCT_QC
     memcpy(w, c->w + k * OCT_QCHAIN_COLUMNS, n * sizeof *w);
 }
 
+/* The choice of a quad for a chain, on random loads, is what its formula says, and the same on every CPU. */
+static void check_best(oct_check *t)
+{
+    enum { LOADS = OCT_QCHAIN_LOADS, MOST = OCT_QCHAIN_QUADS };
+    uint8_t(*loads)[LOADS] = oct_check_buffer(t, sizeof *loads * MOST), *room = oct_check_buffer(t, LOADS);
+    uint16_t list[MOST], want_list[MOST];
+    const size_t all = oct_check_below(t, MOST + 1), heavy = 1 + oct_check_below(t, 129);
+    size_t n = all, want_n = 0, want = 0;
+    int32_t most = INT32_MIN;
+    for (size_t j = 0; j < LOADS; j++)
+        room[j] = (uint8_t)(oct_check_below(t, 4) ? 128 - oct_check_below(t, 40) : oct_check_below(t, 129));
+    for (size_t i = 0; i < all; i++) {
+        list[i] = (uint16_t)oct_check_below(t, all);
+        for (size_t j = 0; j < LOADS; j++)
+            loads[i][j] =
+                (uint8_t)(oct_check_below(t, 60) ? oct_check_below(t, heavy) * room[j] / 200 : oct_check_below(t, 129));
+    }
+    for (size_t i = 0; i < all; i++) {
+        bool fits = true;
+        int32_t sum = 0;
+        for (size_t j = 0; j < LOADS; j++) {
+            const int32_t l = loads[list[i]][j], r = room[j];
+            fits &= l <= r;
+            sum += (l * (2 * r - l - 64) + (64 << 12)) / 16 - (64 << 8); /* rounded down */
+        }
+        sum = (int16_t)sum;
+        if (!fits)
+            continue;
+        want = sum > most ? want_n : want;
+        most = sum > most ? sum : most;
+        want_list[want_n++] = list[i];
+    }
+    const size_t got = oct_qchain_best_select(oct_isa_active())((const uint8_t(*)[LOADS])loads, room, list, &n);
+    const uint32_t wants[2] = { (uint32_t)want, (uint32_t)want_n }, gots[2] = { (uint32_t)got, (uint32_t)n };
+    oct_check_same(t, wants, gots, sizeof gots, sizeof *gots, "the best of %zu quads, and how many fit", all);
+    n = n < want_n ? n : want_n;
+    oct_check_same(t, want_list, list, n * sizeof *list, sizeof *list, "those of %zu quads that fit", all);
+    oct_check_release(t);
+}
+
 /* Every quad of a chained panel is read inside the copy of the rows: the kernel does not look. */
 static void check_quads(oct_check *t, size_t depth, const int8_t *panel)
 {
@@ -464,6 +504,8 @@ static void check_wrap(oct_check *t)
 void check_qgemm(oct_check *t)
 {
     check_wrap(t);
+    for (size_t round = 0; round < 300; round++)
+        check_best(t);
     size_t count;
     const oct_qgemm_kernel *k = oct_qgemm_kernels(&count);
     for (size_t i = 0; i < count; i++)

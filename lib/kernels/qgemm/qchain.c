@@ -9,7 +9,7 @@
 enum {
     LIMIT = 128,
     COLUMNS = OCT_QCHAIN_COLUMNS,
-    LOADS = 4 * COLUMNS,
+    LOADS = OCT_QCHAIN_LOADS,
     CHUNK = OCT_QCHAIN_CHUNK,
     UNIT = OCT_QCHAIN_UNIT
 };
@@ -29,8 +29,7 @@ typedef struct quad {
     int16_t k[4]; /* of the segment, or -1: a zero weight */
     uint32_t at;  /* as oct_qchain_quad.k */
     uint8_t pick[4];
-    uint8_t load[LOADS]; /* of each 16-bit lane: positive weights, then negative ones, at most LIMIT */
-    uint32_t weight;     /* heavy ones are chained first */
+    uint32_t weight; /* heavy ones are chained first */
     bool shuffled;
 } quad;
 
@@ -53,6 +52,7 @@ typedef struct segment {
     int8_t w[OCT_QCHAIN_DEPTH][COLUMNS];
     uint8_t load[OCT_QCHAIN_DEPTH][2][COLUMNS]; /* positive and negative part of each weight */
     quad quads[OCT_QCHAIN_QUADS];
+    uint8_t loads[OCT_QCHAIN_QUADS][LOADS]; /* of each quad's 16-bit lanes: positive weights, then negative ones */
     chain chains[OCT_QCHAIN_QUADS];
     unit units[OCT_QCHAIN_QUADS];
     size_t n_quads, n_chains, n_units, places; /* places: quads of all units, with zeros */
@@ -74,8 +74,8 @@ bool oct_qchain_size(size_t depth, size_t *bytes)
 
 /* Sixteen loads at a time; the compiler knows a register for them on every CPU. */
 typedef uint8_t v16 __attribute__((vector_size(16)));
+typedef int8_t b16 __attribute__((vector_size(16)));
 typedef uint16_t h8 __attribute__((vector_size(16)));
-typedef int16_t s8 __attribute__((vector_size(16)));
 
 static inline v16 load16(const uint8_t *p)
 {
@@ -107,14 +107,10 @@ static uint32_t largest(v16 v)
     return most;
 }
 
-/* Whether no load is above its room; n is a multiple of 16. */
-static inline bool fits(const uint8_t *load, const uint8_t *room, size_t n)
+static inline bool is_zero(v16 v)
 {
-    v16 over = { 0 };
-    for (size_t i = 0; i < n; i += sizeof over)
-        over |= (v16)(load16(load + i) > load16(room + i));
     uint64_t half[2];
-    memcpy(half, &over, sizeof half);
+    memcpy(half, &v, sizeof half);
     return (half[0] | half[1]) == 0;
 }
 
@@ -124,14 +120,14 @@ static inline v16 load_of(const segment *s, int k, size_t sign)
     return k < 0 ? none : load16(s->load[k][sign]);
 }
 
-/* Fills the loads; false when a pair is beyond the limit. */
-static bool weigh(const segment *s, quad *q)
+/* Fills the quad's weight and its loads; false when a pair is beyond the limit. */
+static bool weigh(const segment *s, quad *q, uint8_t load[LOADS])
 {
     v16 most = { 0 };
     h8 sums = { 0 };
     for (size_t i = 0; i < 4; i++) { /* pairs of positive, then negative weights */
         const v16 sum = add_up(load_of(s, q->k[i / 2 * 2], i % 2), load_of(s, q->k[i / 2 * 2 + 1], i % 2));
-        memcpy(q->load + i * COLUMNS, &sum, sizeof sum);
+        memcpy(load + i * COLUMNS, &sum, sizeof sum);
         most = larger(most, sum);
         sums += ((h8)sum & 255) + ((h8)sum >> 8);
     }
@@ -168,22 +164,23 @@ static uint32_t together(const segment *s, int k, int l)
 /* Members of a set of CHUNK. */
 static inline int count(uint32_t set)
 {
-    set -= set >> 1 & 0x5555;
-    set = (set & 0x3333) + (set >> 2 & 0x3333);
-    set = (set + (set >> 4)) & 0x0f0f;
-    return (int)((set + (set >> 8)) & 31);
+    static const uint8_t members[16] = { 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4 };
+    return members[set & 15] + members[set >> 4 & 15] + members[set >> 8 & 15] + members[set >> 12];
 }
 
 /* partners[i]: which of the n values of k may stand in a pair with k[i]. */
 static void find_partners(const segment *s, const int16_t *k, size_t n, uint32_t *partners)
 {
+    const v16 bias = (v16){ 0 } + 128; /* loads as signed numbers in the same order: CPUs compare these at once */
+    b16 load[CHUNK][2];
     for (size_t i = 0; i < n; i++) {
-        uint8_t room[2 * COLUMNS];
+        const v16 positive = load_of(s, k[i], 0), negative = load_of(s, k[i], 1);
+        const b16 room[2] = { (b16)(LIMIT - positive - bias), (b16)(LIMIT - negative - bias) };
+        load[i][0] = (b16)(positive - bias);
+        load[i][1] = (b16)(negative - bias);
         partners[i] = 0;
-        for (size_t c = 0; c < (size_t)2 * COLUMNS; c++)
-            room[c] = (uint8_t)(LIMIT - s->load[k[i]][c / COLUMNS][c % COLUMNS]);
         for (size_t j = 0; j < i; j++)
-            if (fits(&s->load[k[j]][0][0], room, (size_t)2 * COLUMNS)) {
+            if (is_zero((v16)(load[j][0] > room[0]) | (v16)(load[j][1] > room[1]))) {
                 partners[i] |= 1u << j;
                 partners[j] |= 1u << i;
             }
@@ -236,13 +233,13 @@ static void add_pairs(segment *s, size_t at, pairing *p)
             p->load[j - 1] = load;
         }
     for (size_t i = 0; i < p->n; i += 2) {
-        quad *q = &s->quads[s->n_quads++];
+        quad *q = &s->quads[s->n_quads];
         *q = (quad){ .at = (uint32_t)(s->k0 + at), .shuffled = true };
         for (size_t b = 0; b < 4; b++) {
             q->k[b] = i + b / 2 < p->n ? p->pair[i + b / 2][b % 2] : -1;
             q->pick[b] = q->k[b] < 0 ? 0 : (uint8_t)((size_t)q->k[b] - at);
         }
-        weigh(s, q);
+        weigh(s, q, s->loads[s->n_quads++]);
     }
 }
 
@@ -255,7 +252,7 @@ static void plan_chunk(segment *s, size_t at)
         all[i] = (int16_t)(at + i);
     for (size_t i = 0; i < n; i += 4) {
         quad q = natural(s, at + i);
-        if (weigh(s, &q))
+        if (weigh(s, &q, s->loads[s->n_quads]))
             s->quads[s->n_quads++] = q;
         else
             for (size_t j = i; j < i + 4 && j < n; j++)
@@ -292,80 +289,124 @@ static void take_weights(segment *s, oct_qchain_read read, const void *source)
 /* Indices of quads, the heaviest first. Shell sort: stable order does not matter, a fixed one does. */
 static void sort_quads(const segment *s, uint16_t *order)
 {
-    for (size_t i = 0; i < s->n_quads; i++)
+    uint32_t weight[OCT_QCHAIN_QUADS]; /* in this order */
+    for (size_t i = 0; i < s->n_quads; i++) {
         order[i] = (uint16_t)i;
+        weight[i] = s->quads[i].weight;
+    }
     static const size_t gaps[] = { 57, 23, 10, 4, 1 };
     for (size_t g = 0; g < OCT_COUNT(gaps); g++)
         for (size_t i = gaps[g]; i < s->n_quads; i++) {
             const uint16_t v = order[i];
+            const uint32_t heavy = weight[i];
             size_t j = i;
-            for (; j >= gaps[g] && s->quads[order[j - gaps[g]]].weight < s->quads[v].weight; j -= gaps[g])
+            for (; j >= gaps[g] && weight[j - gaps[g]] < heavy; j -= gaps[g]) {
                 order[j] = order[j - gaps[g]];
+                weight[j] = weight[j - gaps[g]];
+            }
             order[j] = v;
+            weight[j] = heavy;
         }
 }
 
-static inline int16_t sum_lanes(h8 v)
+static bool fits(const uint8_t *load, const uint8_t *room)
+{
+    bool over = false;
+    for (size_t i = 0; i < LOADS; i++)
+        over |= load[i] > room[i];
+    return !over;
+}
+
+static int32_t suits(const uint8_t *load, const uint8_t *room)
 {
     int32_t sum = 0;
-    for (size_t i = 0; i < 8; i++)
-        sum += (int16_t)v[i];
+    for (size_t i = 0; i < LOADS; i++)
+        sum += (load[i] * (2 * room[i] - load[i] - 64)) >> 4;
     return (int16_t)sum;
 }
 
-/* How well a quad uses the room of a chain: it should take much, and even out what is left. That is the sum over the
- * lanes of l (2 room - l - 64), or of 192 l less the square of the load there would be, but for what is the same for
- * all quads. In sixteenths. */
-static int32_t suits(const uint8_t *load, const uint8_t *room)
+static size_t plain_best(const uint8_t loads[][LOADS], const uint8_t room[LOADS], uint16_t *quads, size_t *n)
 {
-    h8 sum = { 0 };
-    for (size_t i = 0; i < LOADS; i += 16) {
-        const h8 l = (h8)load16(load + i), r = (h8)load16(room + i);
-        const h8 low = l & 255, high = l >> 8;
-        sum += (h8)((s8)(low * (2 * (r & 255) - low - 64)) >> 4);
-        sum += (h8)((s8)(high * (2 * (r >> 8) - high - 64)) >> 4);
+    size_t best = 0, kept = 0;
+    int32_t most = INT32_MIN;
+    for (size_t i = 0; i < *n; i++) {
+        const uint8_t *load = loads[quads[i]];
+        if (!fits(load, room))
+            continue;
+        const int32_t v = suits(load, room);
+        best = v > most ? kept : best;
+        most = v > most ? v : most;
+        quads[kept++] = quads[i];
     }
-    return sum_lanes(sum);
+    *n = kept;
+    return best;
+}
+
+oct_qchain_best_fn oct_qchain_best_select(oct_isa have)
+{
+#if defined(OCT_KERNELS_X86)
+    if (have & OCT_ISA_AVX2)
+        return oct_qchain_best__avx2;
+#endif
+    return plain_best;
 }
 
 static void add_quad(segment *s, chain *c, uint16_t i)
 {
     for (size_t j = 0; j < LOADS; j++)
-        c->room[j] = (uint8_t)(c->room[j] - s->quads[i].load[j]);
+        c->room[j] = (uint8_t)(c->room[j] - s->loads[i][j]);
     c->quad[c->len++] = i;
 }
 
-/* Which of the n quads suits a chain best; n where none fits. */
-static size_t find_best(const segment *s, const chain *c, const uint16_t *quads, size_t n)
+/* Quads that are in no chain yet, the heaviest first. */
+typedef struct queue {
+    uint16_t quad[OCT_QCHAIN_QUADS], place[OCT_QCHAIN_QUADS]; /* place: among all quads */
+    size_t from, n;
+} queue;
+
+/* Makes a chain of the first quad and those that suit it best. */
+static void plan_chain(segment *s, oct_qchain_best_fn find_best, queue *left, chain *c)
 {
-    size_t best = n;
-    int32_t most = INT32_MIN;
-    for (size_t i = 0; i < n; i++) {
-        const quad *q = &s->quads[quads[i]];
-        if (q->shuffled != c->shuffled || !fits(q->load, c->room, LOADS))
-            continue;
-        const int32_t v = suits(q->load, c->room);
-        best = v > most ? i : best;
-        most = v > most ? v : most;
+    uint16_t fit[OCT_QCHAIN_QUADS];
+    bool used[OCT_QCHAIN_QUADS];
+    size_t n = left->n - left->from - 1;
+    memset(c->room, LIMIT, sizeof c->room);
+    c->len = 0;
+    c->shuffled = s->quads[left->quad[left->from]].shuffled;
+    add_quad(s, c, left->quad[left->from++]);
+    memcpy(fit, left->quad + left->from, n * sizeof *fit);
+    for (size_t best; c->len < UNIT && (best = find_best(s->loads, c->room, fit, &n), n > 0);) {
+        if (c->len == 1)
+            memset(used, 0, sizeof used);
+        used[fit[best]] = true;
+        add_quad(s, c, fit[best]);
+        memmove(fit + best, fit + best + 1, (--n - best) * sizeof *fit);
     }
-    return best;
+    const size_t end = left->n;
+    for (size_t i = left->n = left->from; i < end && c->len > 1; i++) {
+        left->quad[left->n] = left->quad[i];
+        left->place[left->n] = left->place[i];
+        left->n += !used[left->quad[i]];
+    }
+    left->n = c->len > 1 ? left->n : end;
 }
 
-/* The heaviest quad that is left begins a chain, those that suit it best join it. */
-static void plan_chains(segment *s)
+/* The heaviest quad that is left begins a chain, those of its kind that suit it best join it. */
+static void plan_chains(segment *s, oct_qchain_best_fn find_best)
 {
-    uint16_t left[OCT_QCHAIN_QUADS];
-    sort_quads(s, left);
-    s->n_chains = 0;
-    for (size_t n = s->n_quads, at; n > 0;) {
-        chain *c = &s->chains[s->n_chains++];
-        c->len = 0;
-        c->shuffled = s->quads[left[0]].shuffled;
-        memset(c->room, LIMIT, sizeof c->room);
-        for (at = 0; at < n; at = c->len < UNIT ? find_best(s, c, left, n) : n) {
-            add_quad(s, c, left[at]);
-            memmove(left + at, left + at + 1, (--n - at) * sizeof *left);
-        }
+    uint16_t order[OCT_QCHAIN_QUADS];
+    queue natural, shuffled;
+    natural.from = natural.n = shuffled.from = shuffled.n = 0;
+    sort_quads(s, order);
+    for (size_t i = 0; i < s->n_quads; i++) {
+        queue *q = s->quads[order[i]].shuffled ? &shuffled : &natural;
+        q->quad[q->n] = order[i];
+        q->place[q->n++] = (uint16_t)i;
+    }
+    for (s->n_chains = 0; natural.from < natural.n || shuffled.from < shuffled.n;) {
+        const bool first = shuffled.from == shuffled.n ||
+                           (natural.from < natural.n && natural.place[natural.from] < shuffled.place[shuffled.from]);
+        plan_chain(s, find_best, first ? &natural : &shuffled, &s->chains[s->n_chains++]);
     }
 }
 
@@ -506,6 +547,7 @@ bool oct_qchain_pack(oct_qchain_read read, const void *source, size_t depth, boo
     oct_qchain_panel *head = panel;
     uint8_t *to = (uint8_t *)(head + 1);
     const uint8_t *end = (const uint8_t *)panel + size;
+    const oct_qchain_best_fn find_best = oct_qchain_best_select(oct_isa_active());
     *cost = 0;
     bool shuffled = false;
     for (; s.k0 < depth; s.k0 += s.n) {
@@ -514,7 +556,7 @@ bool oct_qchain_pack(oct_qchain_read read, const void *source, size_t depth, boo
         take_weights(&s, read, source);
         for (size_t at = 0; at < s.n; at += CHUNK)
             plan_chunk(&s, at);
-        plan_chains(&s);
+        plan_chains(&s, find_best);
         plan_units(&s);
         if ((size_t)(end - to) < segment_bytes(&s))
             return false;

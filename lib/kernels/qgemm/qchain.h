@@ -79,6 +79,23 @@ bool oct_qchain_pack(oct_qchain_read read, const void *source, size_t depth, boo
 /* The same of a plain panel. */
 uint64_t oct_qchain_plain_cost(size_t depth);
 
+enum { OCT_QCHAIN_LOADS = 4 * OCT_QCHAIN_COLUMNS };
+
+/* Drops from a list of *n quads those whose load is in some lane above the room that is left, and returns the place of
+ * the first one of the best in what remains; 0 where nothing does. A quad should take much of the room, and even out
+ * what is left. That is the sum over the lanes of l (2 room - l - 64), or of 192 l less the square of the load there
+ * would be, but for what is the same for all quads; of two lanes at a time in sixteenths, and modulo 2^16. */
+typedef size_t (*oct_qchain_best_fn)(const uint8_t loads[][OCT_QCHAIN_LOADS], const uint8_t room[OCT_QCHAIN_LOADS],
+                                     uint16_t *quads, size_t *n);
+
+/* The fastest that needs nothing outside `have`. */
+oct_qchain_best_fn oct_qchain_best_select(oct_isa have);
+
+#if defined(OCT_KERNELS_X86)
+size_t oct_qchain_best__avx2(const uint8_t loads[][OCT_QCHAIN_LOADS], const uint8_t room[OCT_QCHAIN_LOADS],
+                             uint16_t *quads, size_t *n);
+#endif
+
 /* Copies rows of A for the chains: row i of tap t is at table[(i / mr * taps + t) * mr + i % mr], n bytes; n is a
  * multiple of OCT_QCHAIN_CHUNK where there are several taps. Each byte is xored with flip. */
 void oct_qchain_copy(size_t rows, size_t mr, size_t taps, size_t n, const uint8_t *const *table, uint8_t flip,
