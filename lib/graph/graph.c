@@ -154,6 +154,32 @@ oct_status oct_tensor_new(oct_arena *a, oct_dtype t, int rank, const int64_t *di
     return OCT_OK;
 }
 
+enum { SQUARE = 8 }; /* bytes of a word, which is a row of a square */
+
+/* Swaps halves of words a and b: the bytes of `mask` in b with those `shift` bits above in a. */
+static inline void swap_parts(uint64_t *a, uint64_t *b, int shift, uint64_t mask)
+{
+    const uint64_t differ = (*a >> shift ^ *b) & mask;
+    *a ^= differ << shift;
+    *b ^= differ;
+}
+
+/* Squares of 4, of 2, then single bytes change sides of the diagonal. */
+static inline void transpose_square(const uint8_t *from, int64_t columns, uint8_t *to, int64_t rows)
+{
+    uint64_t w[SQUARE];
+    for (int64_t i = 0; i < SQUARE; i++)
+        memcpy(&w[i], from + i * columns, sizeof w[i]);
+    for (size_t i = 0; i < 4; i++)
+        swap_parts(&w[i], &w[i + 4], 32, 0x00000000ffffffff);
+    for (size_t i = 0; i < SQUARE; i += i % 4 == 1 ? 3 : 1)
+        swap_parts(&w[i], &w[i + 2], 16, 0x0000ffff0000ffff);
+    for (size_t i = 0; i < SQUARE; i += 2)
+        swap_parts(&w[i], &w[i + 1], 8, 0x00ff00ff00ff00ff);
+    for (int64_t i = 0; i < SQUARE; i++)
+        memcpy(to + i * rows, &w[i], sizeof w[i]);
+}
+
 /* In tiles, whose lines of either side stay in the cache. */
 static void transpose(const uint8_t *from, int64_t rows, int64_t columns, uint8_t *to)
 {
@@ -161,9 +187,13 @@ static void transpose(const uint8_t *from, int64_t rows, int64_t columns, uint8_
     for (int64_t i0 = 0; i0 < rows; i0 += TILE)
         for (int64_t k0 = 0; k0 < columns; k0 += TILE) {
             const int64_t i1 = rows - i0 < TILE ? rows : i0 + TILE, k1 = columns - k0 < TILE ? columns : k0 + TILE;
-            for (int64_t k = k0; k < k1; k++)
-                for (int64_t i = i0; i < i1; i++)
-                    to[k * rows + i] = from[i * columns + k];
+            for (int64_t k = k0, i; k < k1; k += SQUARE) {
+                for (i = i0; i + SQUARE <= i1 && k + SQUARE <= k1; i += SQUARE)
+                    transpose_square(from + i * columns + k, columns, to + k * rows + i, rows);
+                for (; i < i1; i++)
+                    for (int64_t j = k; j < k1 && j < k + SQUARE; j++)
+                        to[j * rows + i] = from[i * columns + j];
+            }
         }
 }
 

@@ -514,6 +514,33 @@ static void many_names(void **state)
     oct_graph_destroy(g);
 }
 
+/* Sides that are no multiples of what is moved at once, and a stack of matrices. */
+static void transposing(void **state)
+{
+    enum { SIDES = 75 };
+    oct_arena *a = oct_arena_create();
+    static const int64_t sides[] = { 1, 2, 7, 8, 9, 16, 31, 64, 65, SIDES };
+    for (size_t i = 0; i < OCT_COUNT(sides); i++)
+        for (size_t k = 0; k < OCT_COUNT(sides); k++) {
+            oct_tensor *t;
+            const oct_tensor *x;
+            const int64_t rows = sides[i], columns = sides[k];
+            GOOD(oct_tensor_new(a, OCT_U8, 3, (const int64_t[]){ 2, rows, columns }, &t, err));
+            uint8_t *data = (uint8_t *)(uintptr_t)t->data;
+            for (int64_t at = 0; at < t->count; at++)
+                data[at] = (uint8_t)(at * 37 + at / 251);
+            GOOD(oct_tensor_transposed(a, t, &x, err));
+            assert_int_equal(x->dims[0], 2);
+            assert_int_equal(x->dims[1], columns);
+            assert_int_equal(x->dims[2], rows);
+            for (int64_t at = 0; at < t->count; at++) {
+                const int64_t m = at / (rows * columns), row = at / columns % rows, column = at % columns;
+                assert_int_equal(((const uint8_t *)x->data)[(m * columns + column) * rows + row], data[at]);
+            }
+        }
+    oct_arena_destroy(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,7 +549,7 @@ int main(void)
         cmocka_unit_test(sorting),        cmocka_unit_test(captures_order), cmocka_unit_test(nesting),
         cmocka_unit_test(cycles),         cmocka_unit_test(cloning),        cmocka_unit_test(check_finds),
         cmocka_unit_test(quantization),   cmocka_unit_test(attributes),     cmocka_unit_test(shapes),
-        cmocka_unit_test(many_names),
+        cmocka_unit_test(many_names),     cmocka_unit_test(transposing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
