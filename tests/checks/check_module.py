@@ -192,6 +192,170 @@ octet.convert("net.onnx", data=[x[:40], x[40:]], output="two.onnx")
 octet.convert("net.onnx", data=x, output="one.onnx")
 assert octet.Model("two.onnx")(x)[0].tobytes() == octet.Model("one.onnx")(x)[0].tobytes()
 """,
+    # ---- what may be given ----
+    "samples_of_any_kind": """
+class Set:
+    def __init__(self, of): self.of, self.asked = of, []
+    def __len__(self): return len(self.of)
+    def __getitem__(self, i):
+        self.asked.append(i)
+        return self.of[i]
+class Reader:
+    def __init__(self, of): self.of = iter(of)
+    def get_next(self): return next(self.of, None)
+np.save("x.npy", x)
+wanted = None
+rows = Set(x)
+for data in ("x.npy", pathlib.Path("x.npy"), b"x.npy", ["x.npy"], x, {"x": x}, [x], (x[:40], x[40:]), list(x), [{"x": row} for row in x], (row for row in x),
+             (x[i:i + 1] for i in range(len(x))), Reader({"x": row[None]} for row in x), rows, Set([{"x": row[None]} for row in x]), x.tolist()):
+    got = octet.convert("net.onnx", data, in_memory=True)
+    y = octet.Model(got.model)(x)[0]
+    wanted = y if wanted is None else wanted
+    assert y.tobytes() == wanted.tobytes() and got["samples"] > 40, type(data)
+    judged = octet.evaluate("net.onnx", got, data=x, latency=False)
+assert sorted(set(rows.asked)) == list(range(64))
+for data, kind in (([], octet.Error), (iter([]), octet.Error), (3, TypeError), ((3 for _ in x), TypeError), (Set([3]), TypeError), (Set([{"z": x}]), KeyError),
+                   ([x, "x.npy", None], TypeError), (Set([]), octet.Error), (Set([x[0, :3]]), octet.Error), (Set(list(np.full((9, 8), "a"))), TypeError)):
+    refused(lambda: octet.convert("net.onnx", data, in_memory=True), kind=kind)
+def broken():
+    yield x[:9]
+    raise ZeroDivisionError("own")
+refused(lambda: octet.convert("net.onnx", broken(), output="broken.onnx"), "own", kind=ZeroDivisionError)
+class Broken(Set):
+    def __getitem__(self, i): return self.of[i] if i < 50 else 1 // 0
+refused(lambda: octet.convert("net.onnx", Broken(x), output="broken.onnx"), kind=ZeroDivisionError)
+assert not os.path.exists("broken.onnx")
+""",
+    "models_of_any_kind": """
+proto, raw = network(), network().SerializeToString()
+files = set(os.listdir())
+made = [octet.convert(one, x) for one in (proto, raw, bytearray(raw), memoryview(raw))]
+assert set(os.listdir()) == files and len({m.model for m in made}) == 1 and made[0].output is None
+onnx.load_from_string(made[0].model)
+on_file = octet.convert(raw, x, output="o.onnx")
+assert on_file.model is None and on_file.output == "o.onnx" and pathlib.Path("o.onnx").read_bytes() == made[0].model
+beside = octet.convert("net.onnx", data=x)
+assert beside.output == "./net.int8.onnx" or beside.output == "net.int8.onnx", beside.output
+for one in (proto, raw, "net.onnx", pathlib.Path("net.onnx")):
+    assert np.abs(octet.Model(one)(x)[0] - want).max() < 1e-4
+    for other in (made[0], on_file, made[0].model, onnx.load("o.onnx"), "o.onnx"):
+        e = octet.evaluate(one, other, data=x, latency=False)
+        assert e.quantized.metrics["sqnr"].value == octet.evaluate("net.onnx", "o.onnx", data=x, latency=False).metrics["sqnr"].value
+c = pickle.loads(pickle.dumps(octet.Model(made[0])))
+assert c(x)[0].tobytes() == octet.Model("o.onnx")(x)[0].tobytes()
+table = octet.calibrate(proto, x, "t.calib")
+assert {t.name for t in table.tensors} >= {"x", "b"}, table.tensors
+assert table.samples == 64, table.samples
+low = {t.name: t.min for t in table.tensors}["x"]
+assert abs(low - x.min()) < 1e-6
+assert octet.convert("net.onnx", calib="t.calib", in_memory=True).model
+refused(lambda: octet.convert(b"\\x08 no model", x), status=4)
+refused(lambda: octet.convert(None, x), kind=TypeError)
+refused(lambda: octet.convert(3, x), kind=TypeError)
+""",
+    "labels_of_arrays": """
+labels = want.argmax(1)
+np.save("labels.npy", labels)
+octet.convert("net.onnx", data=x, output="o.onnx")
+of_file = octet.evaluate("net.onnx", "o.onnx", data=x, labels="labels.npy", latency=False)
+y = octet.Model("o.onnx")(x)[0]
+right = float((y.argmax(1) == labels).mean())
+for given in (labels, labels.tolist(), labels.astype("i4")):
+    e = octet.evaluate("net.onnx", "o.onnx", data=x, labels=given, latency=False)
+    assert e.metrics["top1"].value == right and e.metrics["top1"].float_value == 1 and e["quant"]["metrics"] == of_file["quant"]["metrics"]
+goal = octet.convert("net.onnx", x, labels=labels, max_drop="50%", in_memory=True)
+assert goal.goals_met and goal.metrics["top1"].samples and "top1" in goal.text
+for given in (labels + 0.5, [["a"]], [1, 2]):
+    refused(lambda: octet.evaluate("net.onnx", "o.onnx", data=x, labels=given), kind=(TypeError, octet.Error))
+""",
+    # ---- options and results ----
+    # The members of the structures, in their order and with their types, from the header's text.
+    "structures_are_the_headers": """
+import ctypes, re
+from octet import _library as l
+header = pathlib.Path(os.environ["OCTET_HEADER"]).read_text()
+types = {"size_t": ctypes.c_size_t, "const char *": ctypes.c_char_p, "const void *": ctypes.c_void_p, "void *": ctypes.c_void_p, "bool": ctypes.c_bool,
+         "int": ctypes.c_int, "int64_t": ctypes.c_int64, "double": ctypes.c_double, "octet_texts": l.Texts, "octet_samples": l.Samples, "octet_sample_fn": l.SAMPLE}
+for kind, name in ((l.Samples, "octet_samples"), (l.CalibrateOptions, "octet_calibrate_options"), (l.ConvertOptions, "octet_convert_options"),
+                   (l.EvaluateOptions, "octet_evaluate_options")):
+    body = re.search(r"typedef struct " + name + r" \\{(.*?)\\n\\} " + name + ";", header, re.DOTALL).group(1)
+    members = []
+    for line in re.sub(r"/\\*.*?\\*/", "", body, flags=re.DOTALL).split(";"):
+        if not line.strip():
+            continue
+        of, names = re.match(r"\\s*((?:const )?\\w+ \\*?)(.*)", line, re.DOTALL).groups()
+        members += [(n.strip(" *\\n"), types[of.strip() if "*" not in of else of]) for n in names.split(",")]
+    assert kind._fields_ == members, (name, [p for p in zip(kind._fields_, members) if p[0] != p[1]])
+""",
+    "each_option_is_set": """
+from octet import _calls, _library as l
+import inspect
+own = {"model", "data", "others", "progress", "json", "unknown", "shard"}
+for call, kind in ((octet.convert, l.ConvertOptions), (octet.calibrate, l.CalibrateOptions), (octet.evaluate, l.EvaluateOptions)):
+    members = {n for n, _ in kind._fields_} | {n for n, _ in l.Samples._fields_}
+    named = {_calls.RENAMED.get(n, n) for n in inspect.signature(call).parameters if n not in own}
+    if call is octet.evaluate:
+        named = named - {"metric"} | {"metrics"}
+    without = {"size", "model", "model_data", "model_size", "get", "get_arg", "count", "data", "shards", "shard", "quantized"}
+    labels = {"labels"} if call is octet.calibrate else set() # a calibration needs none
+    assert named == members - without - labels - {"samples"} | {"samples"}, named ^ (members - without)
+    assert all(p.annotation is not p.empty for n, p in inspect.signature(call).parameters.items()), call
+    assert len(call.__doc__) > 300
+""",
+    "options_are_values": """
+for name, value, words in (("scheme", "int9", "int9"), ("bits", 2.5, "whole number"), ("bits", "x", "whole number"), ("threads", 1 << 40, "out of range"),
+                           ("budget", "x", "number"), ("budget", 101, "range"), ("no_such", 1, "no-such"), ("min_sqrn", 1, "min_sqnr"), ("isa", "avx2", "use_isa")):
+    refused(lambda: octet.convert("net.onnx", x, **{name: value}), words, status=2)
+refused(lambda: octet.evaluate("net.onnx", "net.onnx", data=x, shard="3/2"), "3/2", status=2)
+for value in ("--help", "-o pwned", "--output=pwned"):
+    refused(lambda: octet.convert("net.onnx", x, scheme=value), status=2)
+    refused(lambda: octet.convert("net.onnx", x, set=value), status=2)
+    octet.convert("net.onnx", x, output=value)
+    assert os.path.exists(value) and not os.path.exists("pwned") and not os.path.exists(" pwned")
+one = octet.convert("net.onnx", x, set=["op:MatMul=float"], in_memory=True)
+assert all(layer.scheme == "float" for layer in one.layers if layer.op == "MatMul")
+assert octet.convert("net.onnx", x, set="op:MatMul=float", in_memory=True).model == one.model
+four = octet.convert("net.onnx", scheme="weight-only", bits="4", block_size=16, in_memory=True, symmetric=True)
+assert four["weight_only_layers"] == 2
+assert octet.convert("net.onnx", x, dry_run=True, in_memory=True).model is None
+a = octet.calibrate("net.onnx", x, "a.calib", shard=(0, 2))
+b = octet.calibrate("net.onnx", x, "b.calib", shard="1/2")
+assert a.samples + b.samples == 64
+octet.use_isa("scalar")
+refused(lambda: octet.use_isa("mmx9"), status=2)
+""",
+    "results_are_objects": """
+got = octet.convert("net.onnx", x, output="o.onnx", html="o.html", json="o.json")
+assert got.report_html == pathlib.Path("o.html").read_text() and got.report_html.startswith("<!")
+assert json.load(open("o.json")) == got.report == dict(got)
+assert [layer.name for layer in got.layers][:1] == ["first"] and got.layers[0].integer and got.layers[0].op == "MatMul" and got.layers[0].weight_count == 512
+assert got.size_bytes == os.path.getsize("o.onnx") and got.text.startswith("o.onnx") and isinstance(got.warnings, list)
+y = octet.Model("o.onnx")(x)[0]
+sqnr = 10 * np.log10((want.astype("f8") ** 2).sum() / ((want.astype("f8") - y) ** 2).sum())
+files = set(os.listdir())
+judged = octet.evaluate("net.onnx", got, data=x, html=True, latency=False)
+assert set(os.listdir()) == files and judged.report_html.startswith("<!")
+assert abs(judged.metrics["sqnr"].value - sqnr) < 0.1, (judged.metrics["sqnr"], sqnr)
+assert [m.path for m in judged.models] == ["net.onnx", "o.onnx"] and judged.models[1].size_bytes == got.size_bytes and judged.quantized.layers
+assert octet.convert("net.onnx", x, in_memory=True).report_html is None
+e = refused(lambda: octet.evaluate("net.onnx", "o.onnx", data=x, min_sqnr=200, latency=False), status=1)
+assert isinstance(e.report, octet.Evaluation) and not e.report.gates[0].met and e.report.gates[0].gate == "min-sqnr"
+for one in (got, judged, octet.convert(network(), x)):
+    other = pickle.loads(pickle.dumps(one))
+    assert type(other) is type(one) and other == one and getattr(other, "model", 0) == getattr(one, "model", 0) and other.report_html == one.report_html
+try:
+    got.layers[0].name = "other"
+    raise SystemExit("layers can be changed")
+except AttributeError:
+    pass
+""",
+    "names_of_the_module": """
+assert octet.__version__ == octet.version() and set(dir(octet)) == set(octet.__all__) | {"__doc__", "__version__"}
+for name in octet.__all__:
+    one = getattr(octet, name)
+    assert not name.startswith("_") and one.__doc__ and not getattr(one, "__module__", "").endswith("._results"), name
+assert pathlib.Path(octet.__file__).with_name("py.typed").exists()
+""",
     # ---- callbacks and signals ----
     "exceptions_end_the_call": """
 for kind in (KeyboardInterrupt, ZeroDivisionError, SystemExit, octet.Error):
@@ -345,7 +509,8 @@ def main():
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_intermixed_args()
     c = installed.Count(args.verbose)
-    env = dict(os.environ, OCTET_LIBRARY=str(args.build.resolve() / "tools/library/liboctet.so.0"), PYTHONPATH=str(ROOT / "python"))
+    env = dict(os.environ, OCTET_LIBRARY=str(args.build.resolve() / "tools/library/liboctet.so.0"), PYTHONPATH=str(ROOT / "python"),
+               OCTET_HEADER=str(ROOT / "include/octet/octet.h"))
     for name in args.names or CASES:
         with tempfile.TemporaryDirectory(prefix="octet-module-") as folder:
             script = Path(folder, "case.py") # spawned processes load it

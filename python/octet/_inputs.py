@@ -1,0 +1,216 @@
+"""What users give: names of files, models, samples and labels; and what the library takes."""
+import glob
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy import ma # here: a child must not find it half imported
+
+from ._call import Error
+from ._library import RANK, SAMPLE, to_bytes, to_text
+
+TYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_, 10: np.float16,
+         11: np.float64, 12: np.uint32, 13: np.uint64}
+NUMBERS = {np.dtype(t): n for n, t in TYPES.items()}
+
+
+class Pipe:
+    """Samples that a shell command writes to its standard output, as a tar stream: Pipe("tar c photos")."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __repr__(self) -> str:
+        return f"Pipe({self.command!r})"
+
+
+def is_name(value: Any) -> bool:
+    """Whether it is the name of a file."""
+    return isinstance(value, (str, bytes, os.PathLike))
+
+
+def name_of(path):
+    """The name of a file, in a form that is no option, no command of the tool or of the shell, and no stream."""
+    path = os.fspath(path)
+    name = os.fsdecode(path) if isinstance(path, bytes) else path
+    word = name and "/" not in name and (":" in name or "." not in name)
+    return f"./{name}" if word or name.startswith("-") else name
+
+
+# ---- arrays ----
+
+def plain(x):
+    """An array without hidden values."""
+    if isinstance(x, ma.MaskedArray):
+        if ma.is_masked(x):
+            raise TypeError("a masked array has values that are hidden; give x.filled(value) or x.compressed()")
+        x = x.data
+    x = np.asarray(x)
+    if x.dtype.hasobject:
+        raise TypeError(f"arrays of type {x.dtype} cannot be given")
+    return x
+
+
+def held(x):
+    """The array as C reads it."""
+    return np.require(plain(x), requirements=["C", "A"])
+
+
+def fill(slot, x):
+    """Sets an Array of the library to x, which must stay alive."""
+    if x.dtype not in NUMBERS or x.ndim > RANK:
+        raise TypeError(f"arrays of type {x.dtype} and rank {x.ndim} cannot be given")
+    slot.type, slot.rank, slot.data = NUMBERS[x.dtype], x.ndim, x.ctypes.data
+    slot.dims[:x.ndim] = x.shape
+
+
+def is_array(value):
+    """Whether it is an array: of NumPy, or of a library whose arrays NumPy takes, as tensors of PyTorch."""
+    return isinstance(value, np.ndarray) or hasattr(value, "__array__")
+
+
+# ---- models ----
+
+# A serialized model begins with its field 1; no name of a file begins so.
+_BEGIN = b"\x08"
+
+
+def content_of(model):
+    """The bytes of a model that is no name of a file, else None: of bytes, of a Result, or of an onnx.ModelProto."""
+    if isinstance(model, (bytearray, memoryview)) or (isinstance(model, bytes) and model.startswith(_BEGIN)):
+        return bytes(model)
+    if getattr(model, "model", None) is not None:
+        return model.model
+    if not hasattr(model, "SerializeToString"):
+        return None
+    try:
+        return model.SerializeToString()
+    except ValueError as e: # more than protobuf's 2 GB
+        raise Error(f"the model cannot be serialized: {e}", 5, "save it to a file with external data, and give the file's name") from e
+
+
+def file_of(model):
+    """The name of the file of a model that is not given as bytes."""
+    output = getattr(model, "output", None)
+    return name_of(model if output is None else output)
+
+
+def written(model, folder, number):
+    """The name of a file that holds the model."""
+    content = content_of(model)
+    if content is None:
+        return file_of(model)
+    path = Path(folder, f"model{number}.onnx")
+    path.write_bytes(content)
+    return str(path)
+
+
+# ---- samples ----
+
+def _write(path, arrays):
+    """A file of arrays: of one, or of a dictionary of them. Its name."""
+    if not isinstance(arrays, dict):
+        path = path.with_suffix(".npy")
+        np.save(path, plain(arrays), allow_pickle=False)
+        return str(path)
+    path = path.with_suffix(".npz")
+    with zipfile.ZipFile(path, "w") as out: # savez takes names as its own parameters
+        for name, x in arrays.items():
+            to_bytes(name)
+            with out.open(f"{name}.npy", "w", force_zip64=True) as f:
+                np.lib.format.write_array(f, plain(x), allow_pickle=False)
+    return str(path)
+
+
+def _write_all(path, arrays):
+    """A file for each of them. A pattern of their names."""
+    count = 0
+    for one in arrays:
+        if not isinstance(one, dict) and not is_array(one):
+            raise TypeError(f"samples are arrays, or dictionaries of arrays by the names of inputs; {type(one).__name__} is neither")
+        _write(path.with_name(f"{path.name}-{count:09}"), one)
+        count += 1
+    if not count:
+        raise Error("there are no samples: what was given as data is empty", 2, "")
+    return f"{glob.escape(str(path))}-*"
+
+
+def _read(reader):
+    """The samples of a reader of ONNX Runtime's kind."""
+    while (one := reader.get_next()) is not None:
+        yield one
+
+
+def _spec(value, folder):
+    """Samples as the library names them: arrays become files."""
+    path = Path(folder, f"samples{len(os.listdir(folder))}")
+    if isinstance(value, Pipe):
+        return f"pipe:{value.command}"
+    if isinstance(value, dict) or is_array(value):
+        return _write(path, value)
+    if hasattr(value, "get_next"):
+        return _write_all(path, _read(value))
+    if is_name(value):
+        name = os.fsdecode(value)
+        return f"./{name}" if name.startswith("pipe:") else name
+    if isinstance(value, (list, tuple)):
+        return _write(path, np.asarray(value))
+    if hasattr(value, "__iter__"):
+        return _write_all(path, value)
+    raise TypeError(f"data cannot be {type(value).__name__}: give arrays, a dictionary or a list of arrays, an iterator, or names of files")
+
+
+def specs(data, folder):
+    """All samples of data=, as texts."""
+    if not isinstance(data, (list, tuple)) or not data:
+        return [_spec(data, folder)]
+    if all(isinstance(one, dict) or is_array(one) for one in data):
+        return [_write_all(Path(folder, f"samples{len(os.listdir(folder))}"), data)]
+    if any(isinstance(one, (int, float, list, tuple)) for one in data):
+        return [_spec(data, folder)]
+    return [_spec(one, folder) for one in data]
+
+
+def is_indexed(data):
+    """Whether it is a sequence of samples that are asked for one by one, as a data set of PyTorch is."""
+    return (hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (list, tuple, dict)) and not is_name(data) and
+            not is_array(data))
+
+
+def giver(data, guard):
+    """Such a sequence as a function of the library."""
+    kept = [] # the arrays of the last sample
+
+    def give(_, i, slots, n):
+        one = data[i]
+        kept.clear()
+        for slot in slots[:n]:
+            name = to_text(slot.name)
+            if isinstance(one, dict):
+                if name not in one:
+                    raise KeyError(f"sample {i} has no array for the input '{name}'")
+                x = one[name]
+            elif n == 1 and is_array(one):
+                x = one
+            else:
+                raise TypeError(f"sample {i} is {type(one).__name__}: give " + ("an array" if n == 1 else "a dictionary by the names of inputs"))
+            kept.append(held(x))
+        for k, x in enumerate(kept):
+            fill(slots[k], x)
+        return 0
+
+    return SAMPLE(guard(give, 1))
+
+
+def labels_of(value, folder):
+    """The name of a file with the labels."""
+    if is_name(value):
+        return name_of(value)
+    x = plain(value)
+    if x.dtype.kind not in "iu" or x.ndim > 2:
+        raise TypeError(f"labels are whole numbers, one for each sample; these are {x.dtype} of rank {x.ndim}")
+    path = Path(folder, "labels.npy")
+    np.save(path, x, allow_pickle=False)
+    return str(path)
