@@ -103,8 +103,10 @@ class Call:
             self.stop(e)
         while True:
             try:
-                while not done.wait(0.05 if self.raised is not None else None):
-                    lib.octet_stop(self.place.at) # again: the call may have begun after it was first asked to stop
+                # A wait without end may begin just after a signal came, or while another thread gets it, and would miss it.
+                while not done.wait(0.05):
+                    if self.raised is not None:
+                        lib.octet_stop(self.place.at) # again: the call may have begun after it was first asked to stop
                 break
             except BaseException as e: # pylint: disable=broad-exception-caught
                 self.stop(e)
