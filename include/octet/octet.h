@@ -248,6 +248,7 @@ typedef struct octet_evaluate_options {
     bool per_class, sweep, profile;
     const char *html; /* a page for a browser */
     int threads;      /* at most 1024; 0: one for each processor */
+    const char *markdown, *junit; /* files for the report as tables, and for its gates as test cases */
 } octet_evaluate_options;
 
 /* Sets what an evaluation does unless it is told otherwise. size: sizeof *options. */

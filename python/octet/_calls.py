@@ -246,8 +246,8 @@ def evaluate(model: Model_, *others: Model_, data: Data, preprocess: Optional[Te
              baseline: Optional[Name] = None, batch: Optional[int] = None, runs: Optional[int] = None, compute: Optional[str] = None,
              runner: Optional[str] = None, runner_for: Optional[str] = None, runner_timeout: Optional[Number] = None, layers: Optional[bool] = None,
              latency: Optional[bool] = None, per_class: Optional[bool] = None, sweep: Optional[bool] = None, profile: Optional[bool] = None,
-             html: Union[Name, bool, None] = None, json: Optional[Name] = None, threads: Optional[int] = None,
-             progress: Optional[Progress] = None, **unknown: Any) -> Evaluation:
+             html: Union[Name, bool, None] = None, markdown: Optional[Name] = None, junit: Optional[Name] = None, json: Optional[Name] = None,
+             threads: Optional[int] = None, progress: Optional[Progress] = None, **unknown: Any) -> Evaluation:
     """Compares quantized models with a float one over the same samples: metrics with intervals, errors of layers, latency, memory, size.
 
     model: the float model; others: the quantized ones. Each is the name of a file, an onnx.ModelProto, bytes or what convert returned. data, preprocess,

@@ -112,7 +112,8 @@ class EvaluateOptions(ctypes.Structure):
         int layers, latency
         bool per_class, sweep, profile
         text html
-        int threads""")
+        int threads
+        text markdown, junit""")
 
 
 def _open():

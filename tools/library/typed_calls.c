@@ -55,14 +55,34 @@ static oct_status check_texts(const octet_texts *list, size_t n, oct_err *err)
     return OCT_OK;
 }
 
-/* The streams are the process's own. */
+/* The streams are the process's own, also where a link leads to them. */
 static oct_status check_stream(const char *path, oct_err *err)
 {
-    const int fd = path ? oct_path_fd(path) : -1;
-    if (path && (strcmp(path, "-") == 0 || (fd >= 0 && fd <= 2)))
+    oct_place p;
+    if (!path)
+        return OCT_OK;
+    if (!*path)
+        return oct_fail(err, OCT_EUSAGE, "the name of a file is empty");
+    int fd = strcmp(path, "-") == 0 ? 0 : oct_path_fd(path);
+    if (fd < 0 && oct_place_find(&p, path, NULL) == OCT_OK)
+        fd = p.fd;
+    if (fd >= 0 && fd <= 2)
         return oct_fail(err, OCT_EUSAGE, "'%s': the library reads and writes files, not the streams of its process",
                         path);
     return OCT_OK;
+}
+
+/* What would have no effect is a mistake. */
+static oct_status check_samples(const octet_samples *d, oct_err *err)
+{
+    const bool how = d->preprocess.n || d->samples || d->skip_bad || d->states.n || d->labels;
+    if (how && !oct_samples_any(d))
+        return oct_fail(err, OCT_EUSAGE, "options about samples are given, and no samples");
+    if ((d->first || d->seed >= 0) && !d->samples)
+        return oct_fail(err, OCT_EUSAGE, "which samples to use is told, and not how many");
+    return d->first && d->seed >= 0
+               ? oct_fail(err, OCT_EUSAGE, "the first samples are asked for, and others by a seed: give one of the two")
+               : OCT_OK;
 }
 
 static oct_status check_files(const char *const *path, size_t n, const octet_samples *d, const void *data, size_t size,
@@ -74,9 +94,9 @@ static oct_status check_files(const char *const *path, size_t n, const octet_sam
         OCT_TRY(check_stream(path[i], err));
     for (size_t i = 0; i < d->data.n; i++)
         OCT_TRY(check_stream(d->data.v[i], err));
-    return check_stream(d->labels, err) == OCT_OK && (data || !size)
-               ? OCT_OK
-               : oct_fail(err, OCT_EUSAGE, "labels are read from a file, and %zu bytes of the model from memory", size);
+    OCT_TRY(check_stream(d->labels, err));
+    OCT_TRY(check_samples(d, err));
+    return data || !size ? OCT_OK : oct_fail(err, OCT_EUSAGE, "%zu bytes of a model are given, which are NULL", size);
 }
 
 static oct_status check_convert(const octet_convert_options *x, oct_err *err)
@@ -205,15 +225,39 @@ static oct_status calibrate(octet *o, void *arg, oct_err *err)
 
 /* ---- an evaluation ---- */
 
-static oct_status write_page(const typed *c, oct_err *err)
+static oct_status write_form(const typed *c, const char *path, void (*print)(const oct_item *report, oct_buf *b),
+                             oct_err *err)
 {
-    oct_buf page = OCT_BUF_INIT;
-    if (!c->evaluate.html)
+    oct_buf text = OCT_BUF_INIT;
+    if (!path)
         return OCT_OK;
-    oct_report_html(oct_document_root(c->result->report), &page);
-    const oct_status s = oct_write_text(c->evaluate.html, &page, err);
-    oct_buf_free(&page);
+    print(oct_document_root(c->result->report), &text);
+    const oct_status s = oct_write_text(path, &text, err);
+    oct_buf_free(&text);
     return s;
+}
+
+static oct_status write_forms(const typed *c, oct_err *err)
+{
+    OCT_TRY(write_form(c, c->evaluate.html, oct_report_html, err));
+    OCT_TRY(write_form(c, c->evaluate.markdown, oct_report_markdown, err));
+    return write_form(c, c->evaluate.junit, oct_report_junit, err);
+}
+
+/* No output is an input, or another output. */
+static oct_status check_forms(const octet_evaluate_options *x, oct_err *err)
+{
+    const char *const out[] = { x->html, x->markdown, x->junit };
+    const char *const in[] = { x->model, x->samples.labels, x->truth, oct_rule_file(x->decode), x->gates, x->baseline };
+    for (size_t i = 0; i < OCT_COUNT(out); i++) {
+        OCT_TRY(oct_check_output(out[i], in, OCT_COUNT(in), err));
+        OCT_TRY(oct_check_output(out[i], x->quantized.v, x->quantized.n, err));
+        OCT_TRY(oct_check_output(out[i], x->samples.data.v, x->samples.data.n, err));
+        for (size_t k = 0; k < i; k++)
+            if (out[i] && out[k] && oct_same_output(out[i], out[k]))
+                return oct_fail(err, OCT_EUSAGE, "%s: two outputs would be written there", out[i]);
+    }
+    return OCT_OK;
 }
 
 static void missed(void *arg, const char *model, const char *text)
@@ -228,7 +272,7 @@ static oct_status compare(typed *c, oct_eval_result **r, oct_err *err)
     OCT_TRY(oct_evaluation_judge(&c->e, *r, &context, err));
     OCT_TRY(oct_evaluation_report(&c->e, *r, &context, c->result->report, err));
     OCT_TRY(keep_report(c->result, err));
-    OCT_TRY(write_page(c, err));
+    OCT_TRY(write_forms(c, err));
     return oct_evaluation_gates(&c->e, *r, &context, err);
 }
 
@@ -240,12 +284,7 @@ static oct_status evaluate(octet *o, void *arg, oct_err *err)
                                        .missed = missed,
                                        .given = { get_sample, c, c->samples->count } };
     oct_eval_result *r = NULL;
-    oct_status s =
-        oct_check_output(x->html, (const char *const[]){ x->model, x->samples.labels, x->truth, x->baseline }, 4, err);
-    if (s == OCT_OK)
-        s = oct_check_output(x->html, x->quantized.v, x->quantized.n, err);
-    if (s == OCT_OK)
-        s = oct_check_output(x->html, x->samples.data.v, x->samples.data.n, err);
+    oct_status s = check_forms(x, err);
     if (s == OCT_OK)
         s = oct_evaluation_open(&c->e, x, &host, err);
     if (s == OCT_OK)
@@ -262,7 +301,7 @@ typedef struct turn {
     octet_work_fn work;
 } turn;
 
-/* Work beside which no other command runs. */
+/* Work beside which no other call runs. */
 static oct_status take_turn(octet *o, void *arg, oct_err *err)
 {
     const turn *t = arg;
@@ -331,7 +370,8 @@ static oct_status evaluate_model(octet *o, void *arg, oct_err *err)
         return no_place(err);
     OCT_TRY(take_options(c->options, x, sizeof *x, err));
     const octet_texts lists[] = { x->quantized, x->metrics, x->max_drop };
-    const char *const paths[] = { x->model, x->truth, x->gates, x->baseline, x->html, oct_rule_file(x->decode) };
+    const char *const paths[] = { x->model, x->truth,    x->gates, x->baseline,
+                                  x->html,  x->markdown, x->junit, oct_rule_file(x->decode) };
     OCT_TRY(check_texts(lists, OCT_COUNT(lists), err));
     for (size_t i = 0; i < x->quantized.n; i++)
         OCT_TRY(check_stream(x->quantized.v[i], err));
