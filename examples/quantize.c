@@ -1,5 +1,5 @@
-/* Calibrates, converts and compares a model. The functions take the arguments of the commands. Beside the model OUT,
- * this writes the calibration table OUT.calib and the report OUT.json.
+/* Calibrates, converts and compares a model, all with files. Beside the model OUT, this writes the calibration table
+ * OUT.calib and the report OUT.json.
  *
  *     cc quantize.c $(pkg-config --cflags --libs octet) -o quantize
  *     ./quantize model.onnx samples.csv mean=127.5:std=127.5 out.onnx
@@ -34,33 +34,78 @@ static void warn(void *arg, int is_warning, const char *text)
         fprintf(stderr, "warning: %s\n", text);
 }
 
-/* Writes the report of the last call, and prints its text for people. */
-static octet_status report(const octet *o, const char *out)
+/* Writes the report to a file, and prints some of it. */
+static octet_status report(const octet_result *r, const char *out)
 {
     char name[4096];
     snprintf(name, sizeof name, "%s.json", out);
-    fputs(octet_text(o), stdout);
+    printf("SQNR of the outputs: %.1f dB on %.0f samples\n", octet_result_number(r, "output_sqnr_db"),
+           octet_result_number(r, "samples"));
     FILE *f = fopen(name, "w");
     if (!f)
         return OCTET_IO;
-    const int written = fputs(octet_report(o), f);
+    const int written = fputs(octet_result_json(r), f);
     return fclose(f) == 0 && written >= 0 ? OCTET_OK : OCTET_IO;
+}
+
+typedef struct job {
+    const char *model, *out;
+    octet_samples samples;
+    char table[4096];
+} job;
+
+static octet_status calibrate(octet *o, const job *j)
+{
+    octet_result *r;
+    octet_calibrate_options x;
+    octet_calibrate_init(&x, sizeof x);
+    x.model = j->model;
+    x.samples = j->samples;
+    x.output = j->table;
+    const octet_status s = octet_calibrate_model(o, &x, &r);
+    octet_result_free(r);
+    return s;
+}
+
+static octet_status convert(octet *o, const job *j)
+{
+    octet_result *r;
+    octet_convert_options x;
+    octet_convert_init(&x, sizeof x);
+    x.model = j->model;
+    x.calib = j->table;
+    x.output = j->out;
+    const octet_status s = octet_convert_model(o, &x, &r);
+    octet_result_free(r);
+    return s;
+}
+
+static octet_status evaluate(octet *o, const job *j)
+{
+    octet_result *r;
+    octet_evaluate_options x;
+    octet_evaluate_init(&x, sizeof x);
+    x.model = j->model;
+    x.quantized = (octet_texts){ &j->out, 1 };
+    x.samples = j->samples;
+    x.latency = 0;
+    octet_status s = octet_evaluate_model(o, &x, &r);
+    if (s == OCTET_OK)
+        s = report(r, j->out);
+    octet_result_free(r);
+    return s;
 }
 
 static octet_status quantize(octet *o, const char *model, const char *samples, const char *steps, const char *out)
 {
-    char table[4096];
-    snprintf(table, sizeof table, "%s.calib", out);
-    const char *calibrate[] = { model, "--data", samples, "--preprocess", steps, "-o", table, NULL };
-    const char *convert[] = { model, "--calib", table, "-o", out, NULL };
-    const char *evaluate[] = { model, out, "--data", samples, "--preprocess", steps, "--no-latency", NULL };
-    octet_status s = octet_calibrate(o, calibrate);
+    job j = { .model = model, .out = out };
+    j.samples = (octet_samples){ .data = { &samples, 1 }, .preprocess = { &steps, 1 }, .seed = -1 };
+    snprintf(j.table, sizeof j.table, "%s.calib", out);
+    octet_status s = calibrate(o, &j);
     if (s == OCTET_OK)
-        s = octet_convert(o, convert);
+        s = convert(o, &j);
     if (s == OCTET_OK)
-        s = octet_evaluate(o, evaluate);
-    if (s == OCTET_OK)
-        s = report(o, out);
+        s = evaluate(o, &j);
     return s;
 }
 

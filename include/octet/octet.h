@@ -1,14 +1,19 @@
 /* octet.h -- Octet as a library: post-training quantization of ONNX models, and running them.
  *
  *     octet *o = octet_open();
- *     const char *convert[] = { "model.onnx", "--data=samples.npz", "--output=model.int8.onnx", NULL };
- *     if (octet_convert(o, convert) != OCTET_OK)
+ *     octet_result *r;
+ *     octet_convert_options x;
+ *     octet_convert_init(&x, sizeof x);
+ *     x.model = "model.onnx";
+ *     x.samples.data = (octet_texts){ (const char *const[]){ "samples.npz" }, 1 };
+ *     if (octet_convert_model(o, &x, &r) != OCTET_OK)
  *         fprintf(stderr, "%s\n%s\n", octet_error(o), octet_hint(o));
+ *     octet_result_free(r);
  *     octet_close(o);
  *
- * The functions that calibrate, convert and evaluate take the arguments of the commands. The manuals qcalib(1),
- * qconvert(1) and qeval(1) describe these arguments, and functions and commands write the same bytes. The functions
- * that run a model take arrays.
+ * The functions that calibrate, convert and evaluate take structures whose members are named after the options of the
+ * commands. The manuals qcalib(1), qconvert(1) and qeval(1) describe these, and functions and commands write the same
+ * bytes. The functions that run a model take arrays.
  *
  * Compile and link with `pkg-config --cflags --libs octet`. The header is C11 and includes only standard headers.
  *
@@ -22,14 +27,14 @@
  * and that an object is not released yet.
  *
  * Threads: only one thread at a time may use an `octet` or an `octet_model`; a call with one that another call is using
- * returns OCTET_USAGE. Different threads may use different objects. Within a process, calls of octet_calibrate,
- * octet_convert and octet_evaluate wait for each other. Results do not depend on the number of threads. A thread may
+ * returns OCTET_USAGE. Different threads may use different objects. Within a process, calls that calibrate, convert and
+ * evaluate wait for each other. Results do not depend on the number of threads. A thread may
  * have as little as OCTET_STACK_MIN bytes of stack: if less than 512 kB are left, a call starts a thread that does the
  * work.
  *
  * Callbacks are called one at a time, while the caller waits, from the caller's thread or one that the library has
- * started. They may call octet_stop, and use other objects, but run no command: that returns OCTET_USAGE. They must not
- * wait for a thread that runs one.
+ * started. They may call octet_stop, and use other objects, but neither calibrate, convert nor evaluate: that returns
+ * OCTET_USAGE. They must not wait for a thread that does.
  *
  * Processes: a child made by fork may use the objects of its parent, on the calling thread alone. What a call of
  * another thread was using when the process was forked stays in use in the child: OCTET_USAGE. A child that is forked
@@ -61,8 +66,8 @@ OCTET_API const char *octet_version(void);
 /* The result of a call. The numbers are the exit codes of the commands. */
 typedef enum octet_status {
     OCTET_OK = 0,
-    OCTET_GOAL = 1,        /* the work is done, but a goal or gate is not met: octet_report has the results */
-    OCTET_USAGE = 2,       /* an argument is unknown, or arguments contradict each other */
+    OCTET_GOAL = 1,        /* the work is done, but a goal or gate is not met: there is a result */
+    OCTET_USAGE = 2,       /* an argument is wrong, or arguments contradict each other */
     OCTET_IO = 3,          /* cannot read or write */
     OCTET_MALFORMED = 4,   /* an input violates its format */
     OCTET_UNSUPPORTED = 5, /* a valid input that this version cannot process */
@@ -75,7 +80,7 @@ typedef enum octet_status {
 /* The least stack that a calling thread needs; musl gives a thread 128 kB. */
 enum { OCTET_STACK_MIN = 64 * 1024 };
 
-/* ---- a context: it holds the callbacks, the last error and the last report ---- */
+/* ---- a context: it holds the callbacks and the last error ---- */
 
 typedef struct octet octet;
 
@@ -86,7 +91,7 @@ OCTET_API void octet_close(octet *o); /* o may be NULL. While a call is using o,
 /* Asks the call that is using o to end soon: before the next step of a model, layer, sample or file it returns
  * OCTET_STOPPED. No file is left half written; a file that was complete before stays. Without such a call, and for
  * NULL, nothing happens. May be called from any thread, from callbacks and from signal handlers, as long as o is not
- * released. A wait for a command that the arguments start (--runner, --metric-cmd, pipe:) ends as soon: the command and
+ * released. A wait for a command that the options start (runner, metric_command, pipe:) ends as soon: the command and
  * what it has started get SIGTERM, and SIGKILL a second later. */
 OCTET_API void octet_stop(octet *o);
 
@@ -101,7 +106,7 @@ OCTET_API const char *octet_hint(const octet *o);
 typedef void (*octet_progress_fn)(void *arg, const char *what, int64_t done, int64_t total);
 OCTET_API void octet_on_progress(octet *o, octet_progress_fn fn, void *arg);
 
-/* Sets a function that gets each note and warning that the command would print on standard error, as one line without a
+/* Sets a function that gets each note and warning that a program would print on standard error, as one line without a
  * newline. fn may be NULL. */
 typedef void (*octet_message_fn)(void *arg, int is_warning, const char *text);
 OCTET_API void octet_on_message(octet *o, octet_message_fn fn, void *arg);
@@ -111,24 +116,11 @@ OCTET_API void octet_on_message(octet *o, octet_message_fn fn, void *arg);
  * depend on it. Errors: OCTET_USAGE for an unknown name, OCTET_UNSUPPORTED for a level that the processor lacks. */
 OCTET_API octet_status octet_use_isa(octet *o, const char *name);
 
-/* ---- the commands ---- */
+/* ---- calibrations, conversions and evaluations ---- */
 
-/* Each of these runs a command. `arguments` are those of its command line without the command's name, followed by NULL:
- * { "model.onnx", "--data=x.npz", NULL }. What begins with '-' is an option, and a SPEC that begins with "pipe:" is a
- * command: put "./" before names from elsewhere, or "--" before the names of models. Standard input, output and error
- * are refused (OCTET_USAGE), as "-" and as /dev/stdout and the like. If the command can write a report and --json is
- * not given, the function keeps the report for octet_report. The result is the exit code that the manual describes. No
- * file is left half written. */
-OCTET_API octet_status octet_calibrate(octet *o, const char *const *arguments); /* qcalib(1), with its subcommands */
-OCTET_API octet_status octet_convert(octet *o, const char *const *arguments);   /* qconvert(1), with its subcommands */
-OCTET_API octet_status octet_evaluate(octet *o, const char *const *arguments);  /* qeval(1), with its subcommands */
-
-/* The JSON report of the last of these calls, also if it returned OCTET_GOAL. "" if there is none. */
-OCTET_API const char *octet_report(const octet *o);
-/* The text for people that the command would have printed in the last of these calls. */
-OCTET_API const char *octet_text(const octet *o);
-
-/* ---- calibrations, conversions and evaluations by typed options ---- */
+/* All names of files in options are names, whatever they begin with. Only samples may be a command, "pipe:CMD": put
+ * "./" before names of samples from elsewhere. Standard input, output and error are refused (OCTET_USAGE), as "-" and
+ * as /dev/stdout and the like. No file is left half written. */
 
 /* A list of texts. */
 typedef struct octet_texts {
@@ -246,8 +238,8 @@ typedef struct octet_evaluate_options {
     double runner_timeout;           /* seconds; 0: two minutes */
     int layers, latency;             /* 1: at length; 0: not at all; below 0: briefly, unless the other is asked for */
     bool per_class, sweep, profile;
-    const char *html; /* a page for a browser */
-    int threads;      /* at most 1024; 0: one for each processor */
+    const char *html;             /* a page for a browser */
+    int threads;                  /* at most 1024; 0: one for each processor */
     const char *markdown, *junit; /* files for the report as tables, and for its gates as test cases */
 } octet_evaluate_options;
 
@@ -258,14 +250,14 @@ OCTET_API void octet_evaluate_init(octet_evaluate_options *options, size_t size)
 typedef struct octet_result octet_result;
 
 /* Converts a model. *result is set also where a goal or a size was not reached (OCTET_GOAL), and NULL after other
- * failures; release it with octet_result_free. Waits for other commands, as octet_convert does, writes the same files,
- * and records in the model the command of qconvert that does the same; the caller's samples are called "samples" there.
+ * failures; release it with octet_result_free. Writes the same files as qconvert, and
+ * records in the model the command that does the same; the caller's samples are called "samples" there.
  * Errors: OCTET_USAGE, OCTET_IO, OCTET_MALFORMED, OCTET_UNSUPPORTED, OCTET_NUMERIC, OCTET_NOMEM, OCTET_STOPPED. */
 OCTET_API octet_status octet_convert_model(octet *o, const octet_convert_options *options, octet_result **result);
-/* Writes a calibration table: the same as octet_calibrate does, with the same errors as octet_convert_model but for
+/* Writes a calibration table, as qcalib does, with the same errors as octet_convert_model but for
  * OCTET_GOAL. The report is that of the table, of schema octet-calibration-1. */
 OCTET_API octet_status octet_calibrate_model(octet *o, const octet_calibrate_options *options, octet_result **result);
-/* Compares models: the same as octet_evaluate does, with the same errors as octet_convert_model; OCTET_GOAL: a gate was
+/* Compares models, as qeval does, with the same errors as octet_convert_model; OCTET_GOAL: a gate was
  * missed. The report is of schema octet-eval-1. */
 OCTET_API octet_status octet_evaluate_model(octet *o, const octet_evaluate_options *options, octet_result **result);
 OCTET_API void octet_result_free(octet_result *r); /* r may be NULL */

@@ -223,7 +223,7 @@ static void run_model(void)
     sum_outputs();
 }
 
-/* ---- commands ---- */
+/* ---- conversions and the like ---- */
 
 static void make_call(void);
 
@@ -243,46 +243,119 @@ static void on_message(void *arg, int is_warning, const char *text)
     w.depth--;
 }
 
+static const char *some_text(void)
+{
+    static const char *const texts[] = { "m.onnx", "x.csv",   "o.onnx",      "-",        "",     "dynamic", "bf16",
+                                         "minmax", "t.calib", "/dev/stdout", "--output", "t=5%", "sqnr",    "e.html" };
+    const unsigned k = next(sizeof texts / sizeof *texts + 4);
+    return k < sizeof texts / sizeof *texts ? texts[k] : NULL;
+}
+
+static octet_texts some_texts(const char *room[3])
+{
+    const octet_texts t = { next(9) ? room : NULL, next(4) };
+    for (size_t i = 0; i < 3; i++)
+        room[i] = some_text();
+    return t;
+}
+
+static int give(void *arg, int64_t i, octet_array *in, size_t n)
+{
+    static uint8_t room[ROOM];
+    for (size_t k = 0; k < n; k++) {
+        const char *name = in[k].name;
+        in[k] = some_array(room);
+        in[k].name = name;
+    }
+    return next(9) == 8;
+}
+
+static octet_samples some_samples(const char *room[3])
+{
+    octet_samples s = { .data = some_texts(room), .seed = -1 };
+    if (next(3) == 2)
+        s = (octet_samples){ .get = give, .count = (int64_t)next(5) - 1, .seed = -1 };
+    s.samples = (int64_t)next(6) - 1;
+    s.first = next(2);
+    s.skip_bad = next(2);
+    s.labels = next(5) == 4 ? some_text() : NULL;
+    return s;
+}
+
+static void use_result(octet_status s, octet_result *r)
+{
+    const bool done = s == OCTET_OK || s == OCTET_GOAL;
+    size_t n;
+    if (done != (r != NULL) || (done && *octet_result_json(r) != '{'))
+        abort();
+    octet_result_model(r, &n);
+    octet_result_text(r, some_text());
+    octet_result_free(r);
+}
+
+static octet_status convert(octet *o, octet_result **r)
+{
+    const char *room[4][3];
+    octet_convert_options x;
+    octet_convert_init(&x, sizeof x);
+    x.model = some_text();
+    x.output = some_text();
+    x.samples = some_samples(room[0]);
+    x.in_memory = next(2);
+    x.dry_run = next(2);
+    x.scheme = some_text();
+    x.observer = next(4) == 3 ? some_text() : NULL;
+    x.calib = next(4) == 3 ? some_text() : NULL;
+    x.html = next(4) == 3 ? some_text() : NULL;
+    x.rules = next(4) == 3 ? some_texts(room[1]) : x.rules;
+    x.max_drop = next(4) == 3 ? some_texts(room[2]) : x.max_drop;
+    x.threads = (int)next(4) - 1;
+    x.size -= next(9) == 8 ? sizeof x : 0;
+    return octet_convert_model(o, next(17) == 16 ? NULL : &x, r);
+}
+
+static octet_status calibrate(octet *o, octet_result **r)
+{
+    const char *room[3];
+    octet_calibrate_options x;
+    octet_calibrate_init(&x, sizeof x);
+    x.model = some_text();
+    x.output = some_text();
+    x.samples = some_samples(room);
+    x.shard = (int64_t)next(4) - 1;
+    x.shards = next(3);
+    x.resume = next(2);
+    return octet_calibrate_model(o, next(17) == 16 ? NULL : &x, r);
+}
+
+static octet_status evaluate(octet *o, octet_result **r)
+{
+    const char *room[3][3];
+    octet_evaluate_options x;
+    octet_evaluate_init(&x, sizeof x);
+    x.model = some_text();
+    x.quantized = some_texts(room[0]);
+    x.samples = some_samples(room[1]);
+    x.metrics = next(4) == 3 ? some_texts(room[2]) : x.metrics;
+    x.min_sqnr = next(4) == 3 ? some_text() : NULL;
+    x.html = next(4) == 3 ? some_text() : NULL;
+    x.latency = x.layers = 0;
+    return octet_evaluate_model(o, next(17) == 16 ? NULL : &x, r);
+}
+
 static void run_command(void)
 {
-    static const char *const words[] = { "m.onnx",
-                                         "--data=x.csv",
-                                         "--output=o.onnx",
-                                         "-o-",
-                                         "--",
-                                         "--json=r.json",
-                                         "lint",
-                                         "--scheme=dynamic",
-                                         "--help",
-                                         "--threads=2",
-                                         "-",
-                                         "--json.onnx",
-                                         "--scheme=bf16",
-                                         "o.onnx",
-                                         "--observer=minmax",
-                                         "-qv",
-                                         "--output=/dev/stdout",
-                                         "--synthetic",
-                                         "show",
-                                         "--dry-run",
-                                         "--version",
-                                         "--print-policy",
-                                         "",
-                                         "--data=-" };
+    static octet_status (*const calls[])(octet *o, octet_result **r) = { calibrate, convert, evaluate };
     octet *o = some_octet();
-    const char *line[8] = { NULL };
-    const unsigned which = next(3), n = next(7);
-    for (unsigned i = 0; i < n; i++)
-        line[i] = words[next(sizeof words / sizeof *words)];
-    const char *const *arguments = next(17) == 16 ? NULL : line;
+    octet_result *r = (octet_result *)1;
+    const unsigned which = next(3);
     if (w.commands++ > 6) /* they take milliseconds */
         return;
-    const octet_status s = which == 0   ? octet_calibrate(o, arguments)
-                           : which == 1 ? octet_convert(o, arguments)
-                                        : octet_evaluate(o, arguments);
+    const octet_status s = calls[which](o, &r);
     check(s, o);
     if (w.depth && s != OCTET_USAGE) /* in a callback, none runs */
         abort();
+    use_result(s, r);
 }
 
 /* ---- typed calls ---- */
@@ -530,8 +603,6 @@ static void read_texts(void)
     const octet_port *p = octet_model_input(m, i), *q = octet_model_output(m, i);
     const char *value = octet_model_metadata(m, next(2) ? "key" : NULL);
     size_t n = strlen(octet_version()) + strlen(octet_error(o)) + strlen(octet_hint(o)) + (value ? strlen(value) : 0);
-    if (!w.depth) /* the call around is writing them */
-        n += strlen(octet_report(o)) + strlen(octet_text(o));
     n += (p ? strlen(p->name) : 0) + (q ? strlen(q->name) : 0) + sum_outputs();
     if (n == SIZE_MAX)
         abort();

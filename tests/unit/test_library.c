@@ -11,9 +11,9 @@
 
 static char model[4096], samples[4096], folder[64];
 
-static const char *in_folder(char dst[128], const char *option, const char *name)
+static const char *in_folder(char dst[128], const char *name)
 {
-    snprintf(dst, 128, "%s%s/%s", option, folder, name);
+    snprintf(dst, 128, "%s/%s", folder, name);
     return dst;
 }
 
@@ -21,7 +21,7 @@ static int set_up(void **state)
 {
     const char *source = getenv("OCT_SOURCE");
     snprintf(model, sizeof model, "%s/testdata/demo.onnx", source);
-    snprintf(samples, sizeof samples, "--data=%s/testdata/images/calib.csv", source);
+    snprintf(samples, sizeof samples, "%s/testdata/images/calib.csv", source);
     snprintf(folder, sizeof folder, "/tmp/octet-library-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
@@ -31,7 +31,7 @@ static int tear_down(void **state)
     static const char *const made[] = { "a.onnx", "b.onnx", "t.calib" };
     char path[128];
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
-        unlink(in_folder(path, "", made[i]));
+        unlink(in_folder(path, made[i]));
     return rmdir(folder);
 }
 
@@ -57,37 +57,57 @@ static void on_message(void *arg, int is_warning, const char *text)
         h->notes++;
 }
 
+static octet_samples sixteen(void)
+{
+    static const char *const steps[] = { "mean=127.5:std=127.5" };
+    static const char *data[] = { samples };
+    return (octet_samples){ .data = { data, 1 }, .preprocess = { steps, 1 }, .samples = 16, .seed = -1 };
+}
+
 static octet_status convert(octet *o, const char *name)
 {
     char out[128];
-    const char *words[] = { model, samples, "--preprocess=mean=127.5:std=127.5",
-                            "-n",  "16",    in_folder(out, "--output=", name),
-                            NULL };
-    return octet_convert(o, words);
+    octet_result *r;
+    octet_convert_options x;
+    octet_convert_init(&x, sizeof x);
+    x.model = model;
+    x.samples = sixteen();
+    x.output = in_folder(out, name);
+    const octet_status s = octet_convert_model(o, &x, &r);
+    octet_result_free(r);
+    return s;
 }
 
 /* The same twice in a process, where the second run reads what the first one wrote. */
 static void runs_follow_each_other(void **state)
 {
-    char table[128], out[128], calib[128];
+    char table[128], out[128];
     heard h = { 0 };
     octet *o = octet_open();
+    octet_result *r;
+    octet_calibrate_options c;
+    octet_convert_options x;
     octet_on_progress(o, on_progress, &h);
     octet_on_message(o, on_message, &h);
-    const char *calibrate[] = { model, samples, "--preprocess=mean=127.5:std=127.5", "-n",
-                                "16",  "-o",    in_folder(table, "", "t.calib"),     NULL };
-    const char *by_table[] = { model, in_folder(calib, "--calib=", "t.calib"), in_folder(out, "--output=", "a.onnx"),
-                               NULL };
-    assert_int_equal(octet_calibrate(o, calibrate), OCTET_OK);
+    octet_calibrate_init(&c, sizeof c);
+    c.model = model;
+    c.samples = sixteen();
+    c.output = in_folder(table, "t.calib");
+    assert_int_equal(octet_calibrate_model(o, &c, &r), OCTET_OK);
     assert_true(h.reports > 0);
-    assert_int_equal(octet_convert(o, by_table), OCTET_OK);
-    assert_non_null(strstr(octet_report(o), "\"layers\""));
-    assert_non_null(strstr(octet_text(o), "int8"));
+    octet_result_free(r);
+    octet_convert_init(&x, sizeof x);
+    x.model = model;
+    x.calib = table;
+    x.output = in_folder(out, "a.onnx");
+    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_OK);
+    assert_non_null(strstr(octet_result_json(r), "\"layers\""));
+    assert_non_null(strstr(octet_result_text(r, "text"), "int8"));
     assert_string_equal(octet_error(o), "");
-    const char *again[] = { table, "--json=x.json", NULL };
-    const char *show[] = { "show", table, NULL };
-    assert_int_equal(octet_calibrate(o, show), OCTET_OK);
-    assert_int_equal(octet_convert(o, again), OCTET_MALFORMED); /* a table is no model */
+    octet_result_free(r);
+    x.model = table; /* a table is no model */
+    x.calib = NULL;
+    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_MALFORMED);
     assert_non_null(strstr(octet_error(o), "t.calib"));
     octet_close(o);
 }
@@ -95,20 +115,17 @@ static void runs_follow_each_other(void **state)
 static void faults_have_text_and_hint(void **state)
 {
     octet *o = octet_open();
-    const char *none[] = { "none.onnx", NULL }, *empty[] = { NULL }, *unknown[] = { model, "--shceme=dynamic", NULL },
-               *stream[] = { model, "-o", "-", NULL };
-    assert_int_equal(octet_convert(o, none), OCTET_IO);
+    octet_result *r;
+    octet_convert_options x;
+    octet_convert_init(&x, sizeof x);
+    x.model = "none.onnx";
+    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_IO);
     assert_non_null(strstr(octet_error(o), "none.onnx"));
-    assert_int_equal(octet_convert(o, empty), OCTET_USAGE);
-    assert_int_equal(octet_convert(o, unknown), OCTET_USAGE);
-    assert_non_null(strstr(octet_hint(o), "--scheme"));
-    assert_string_equal(octet_report(o), "");
-    assert_int_equal(octet_convert(o, stream), OCTET_USAGE);
-    assert_non_null(strstr(octet_hint(o), "octet_report"));
-    const char *help[] = { "--help", NULL };
-    assert_int_equal(octet_evaluate(o, help), OCTET_OK);
-    assert_non_null(strstr(octet_text(o), "Usage: qeval"));
-    assert_string_equal(octet_error(o), "");
+    assert_null(r);
+    x.model = model;
+    x.output = model;
+    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_USAGE);
+    assert_non_null(strstr(octet_hint(o), "another name"));
     octet_close(o);
     octet_close(NULL);
 }
@@ -124,7 +141,7 @@ static void *convert_beside(void *name)
 static size_t read_all(const char *name, char **bytes)
 {
     char path[128];
-    FILE *f = fopen(in_folder(path, "", name), "rb");
+    FILE *f = fopen(in_folder(path, name), "rb");
     assert_non_null(f);
     fseek(f, 0, SEEK_END);
     const size_t n = (size_t)ftell(f);

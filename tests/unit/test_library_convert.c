@@ -34,22 +34,7 @@ static void writes_what_the_command_writes(void **state)
 {
     static const char *const steps[] = { "mean=127.5:std=127.5" }, *const rules[] = { "op:Gemm=dynamic" },
                              *const off[] = { "mixed-precision" }, *const drop[] = { "sqnr=40%" };
-    const char *data[] = { lib.samples + strlen("--data=") };
-    const char *words[] = { lib.model,
-                            lib.samples,
-                            "--preprocess=mean=127.5:std=127.5",
-                            "-n",
-                            "24",
-                            "--seed=3",
-                            "--no-method",
-                            "mixed-precision",
-                            "--set=op:Gemm=dynamic",
-                            "--budget=2.5",
-                            "--max-drop=sqnr=40%",
-                            "--trials=1",
-                            "--target=octet",
-                            "--output=a.onnx",
-                            NULL };
+    const char *data[] = { lib.samples };
     octet *o = octet_open();
     octet_result *r;
     octet_convert_options x = options();
@@ -65,7 +50,11 @@ static void writes_what_the_command_writes(void **state)
     x.target = "octet";
     x.output = "b.onnx";
     x.html = "b.html";
-    assert_int_equal(octet_convert(o, words), OCTET_OK);
+    assert_int_equal(run_program("qconvert %s --data=%s --preprocess=mean=127.5:std=127.5 -n 24 --seed=3 "
+                                 "--no-method mixed-precision --set=op:Gemm=dynamic --budget=2.5 --max-drop=sqnr=40%% "
+                                 "--trials=1 --target=octet --output=a.onnx",
+                                 lib.model, lib.samples),
+                     0);
     assert_int_equal(octet_convert_model(o, &x, &r), OCTET_OK);
     size_t n, m;
     char *a = read_whole("a.onnx", &n), *b = read_whole("b.onnx", &m);
@@ -168,11 +157,10 @@ static void memory_is_as_files(void **state)
     assert_int_equal(again, n);
     write_file("made.onnx", made, n);
     write_npy(g);
-    const char *verify[] = { "verify", "made.onnx", "--source", lib.model, "--data", "samples.npy", NULL };
-    assert_int_equal(octet_convert(o, verify), OCTET_OK);
+    assert_int_equal(run_program("qconvert verify made.onnx --source %s --data samples.npy", lib.model), 0);
     g->x[3][5] += 0.25f; /* other samples are other samples */
     write_npy(g);
-    assert_int_equal(octet_convert(o, verify), OCTET_USAGE);
+    assert_int_equal(run_program("qconvert verify made.onnx --source %s --data samples.npy", lib.model), OCTET_USAGE);
     octet_close(o); /* results may outlive it */
     assert_int_equal(*octet_result_json(r), '{');
     octet_result_free(r);
@@ -284,14 +272,12 @@ static void tables_are_those_of_the_command(void **state)
     octet_calibrate_options x;
     size_t n, m;
     write_npy(g);
-    const char *words[] = { lib.model, "--data", "samples.npy", "-o", "a.calib", NULL },
-               *part[] = { lib.model, "--data", "samples.npy", "--shard=1/3", "-o", "c.calib", NULL };
     const char *data[] = { "samples.npy" };
     octet_calibrate_init(&x, sizeof x);
     x.model = lib.model;
     x.output = "b.calib";
     x.samples.data = (octet_texts){ data, 1 };
-    assert_int_equal(octet_calibrate(o, words), OCTET_OK);
+    assert_int_equal(run_program("qcalib %s --data samples.npy -o a.calib", lib.model), 0);
     assert_int_equal(octet_calibrate_model(o, &x, &r), OCTET_OK);
     char *a = read_whole("a.calib", &n), *b = read_whole("b.calib", &m);
     assert_int_equal(n, m);
@@ -313,7 +299,7 @@ static void tables_are_those_of_the_command(void **state)
     x.samples.data.n = 1;
     x.shard = 1;
     x.shards = 3;
-    assert_int_equal(octet_calibrate(o, part), OCTET_OK);
+    assert_int_equal(run_program("qcalib %s --data samples.npy --shard=1/3 -o c.calib", lib.model), 0);
     assert_int_equal(octet_calibrate_model(o, &x, &r), OCTET_OK);
     a = read_whole("c.calib", &n), b = read_whole("b.calib", &m);
     assert_int_equal(n, m);
@@ -333,6 +319,21 @@ static void tables_are_those_of_the_command(void **state)
     octet_close(o);
 }
 
+/* The lines that are no names of samples. */
+static void assert_same_tables(const char *a, const char *b)
+{
+    size_t n, m;
+    char *x = read_whole(a, &n), *y = read_whole(b, &m);
+    x[n] = y[m] = '\0';
+    const char *p = strchr(x, '|'), *q = strchr(y, '|');
+    assert_non_null(p);
+    assert_non_null(q);
+    const size_t line = strcspn(p, "\n");
+    assert_true(line > 10 && strcspn(q, "\n") == line && memcmp(p, q, line) == 0);
+    free(x);
+    free(y);
+}
+
 /* The whole report is that of the command, but for what it says of the call and of the machine. */
 static void evaluations_are_those_of_the_command(void **state)
 {
@@ -346,9 +347,14 @@ static void evaluations_are_those_of_the_command(void **state)
     assert_int_equal(octet_convert_model(o, &c, &r), OCTET_OK);
     octet_result_free(r);
     write_npy(noise());
-    const char *words[] = { lib.model, "q.onnx", "--data", "samples.npy", "--no-latency", "--no-layers", NULL };
     const char *quantized[] = { "q.onnx" };
-    assert_int_equal(octet_evaluate(o, words), OCTET_OK);
+    assert_int_equal(run_program("qeval %s q.onnx --data samples.npy --no-latency --no-layers --json e.json "
+                                 "--markdown program.md --junit program.xml",
+                                 lib.model),
+                     0);
+    size_t length;
+    char *of_program = read_whole("e.json", &length);
+    of_program[length] = '\0';
     octet_evaluate_init(&x, sizeof x);
     x.model = lib.model;
     x.quantized = (octet_texts){ quantized, 1 };
@@ -357,17 +363,22 @@ static void evaluations_are_those_of_the_command(void **state)
     x.samples.count = COUNT;
     x.layers = x.latency = 0;
     x.html = "e.html";
+    x.markdown = "e.md";
+    x.junit = "e.xml";
     assert_int_equal(octet_evaluate_model(o, &x, &r), OCTET_OK);
+    assert_same_tables("e.md", "program.md");
+    assert_int_equal(access("e.xml", F_OK), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[64], key[64];
         snprintf(path, sizeof path, "models.1.%s", names[i]);
         snprintf(key, sizeof key, "\"%s\":", names[i]);
-        const char *at = strstr(octet_report(o), key), *next;
+        const char *at = strstr(of_program, key), *next;
         assert_non_null(at);
         while ((next = strstr(at + 1, key))) /* the float model may have one, too */
             at = next;
         assert_true(octet_result_number(r, path) == strtod(at + strlen(key), NULL));
     }
+    free(of_program);
     octet_result_free(r);
     assert_int_equal(access("e.html", F_OK), 0);
     x.min_sqnr = "200";
@@ -382,6 +393,8 @@ static void evaluations_are_those_of_the_command(void **state)
     assert_int_equal(octet_evaluate_model(o, &x, &r), OCTET_USAGE);
     x.compute = NULL;
     x.html = lib.model; /* no output is an input */
+    assert_int_equal(octet_evaluate_model(o, &x, &r), OCTET_USAGE);
+    x.html = x.markdown; /* nor another output */
     assert_int_equal(octet_evaluate_model(o, &x, &r), OCTET_USAGE);
     octet_close(o);
 }

@@ -20,26 +20,72 @@ typedef struct subject {
 
 static octet_model *nothing;
 
-#define NONE ((const char *const[]){ NULL })
+static octet_result *made;
+
+static const octet_convert_options *conversion(octet_convert_options *x)
+{
+    octet_convert_init(x, sizeof *x);
+    x->model = "m.onnx";
+    x->scheme = "dynamic";
+    x->in_memory = true;
+    return x;
+}
+
+static const char *const one_name[] = { "x.npy" };
+
+static const octet_calibrate_options *calibration(octet_calibrate_options *x)
+{
+    octet_calibrate_init(x, sizeof *x);
+    x->model = "m.onnx";
+    x->samples.data = (octet_texts){ one_name, 1 };
+    x->output = "m.calib";
+    return x;
+}
+
+static const octet_evaluate_options *evaluation(octet_evaluate_options *x)
+{
+    octet_evaluate_init(x, sizeof *x);
+    x->model = "m.onnx";
+    x->samples.data = (octet_texts){ one_name, 1 };
+    return x;
+}
+
+#define CONVERT(change) (conversion(&x), change, octet_convert_model(s->o, &x, &made))
+#define CALIBRATE(change) (calibration(&c), change, octet_calibrate_model(s->o, &c, &made))
+#define EVALUATE(change) (evaluation(&e), change, octet_evaluate_model(s->o, &e, &made))
 #define RUN(context, model, arrays, count) octet_model_run(context, model, arrays, count, &s->out, &s->n)
 #define WITH(change) (change, RUN(s->o, s->m, &a, 1)) /* an array that is good but for one thing */
 
 /* name of the misuse, the call, the status */
 #define MISUSES(MISUSE)                                                                                               \
-    MISUSE(calibrate_no_octet, octet_calibrate(NULL, NONE), OCTET_USAGE)                                              \
-    MISUSE(convert_no_octet, octet_convert(NULL, NONE), OCTET_USAGE)                                                  \
-    MISUSE(evaluate_no_octet, octet_evaluate(NULL, NONE), OCTET_USAGE)                                                \
-    MISUSE(calibrate_no_arguments, octet_calibrate(s->o, NULL), OCTET_USAGE)                                          \
-    MISUSE(convert_no_arguments, octet_convert(s->o, NULL), OCTET_USAGE)                                              \
-    MISUSE(evaluate_no_arguments, octet_evaluate(s->o, NULL), OCTET_USAGE)                                            \
-    MISUSE(convert_empty_argument, octet_convert(s->o, (const char *const[]){ "", NULL }), OCTET_USAGE)               \
-    MISUSE(convert_empty_value, octet_convert(s->o, (const char *const[]){ "m.onnx", "--output=", NULL }),            \
+    MISUSE(calibrate_no_octet, octet_calibrate_model(NULL, calibration(&c), &made), OCTET_USAGE)                      \
+    MISUSE(convert_no_octet, octet_convert_model(NULL, conversion(&x), &made), OCTET_USAGE)                           \
+    MISUSE(evaluate_no_octet, octet_evaluate_model(NULL, evaluation(&e), &made), OCTET_USAGE)                         \
+    MISUSE(calibrate_no_options, octet_calibrate_model(s->o, NULL, &made), OCTET_USAGE)                               \
+    MISUSE(convert_no_options, octet_convert_model(s->o, NULL, &made), OCTET_USAGE)                                   \
+    MISUSE(evaluate_no_options, octet_evaluate_model(s->o, NULL, &made), OCTET_USAGE)                                 \
+    MISUSE(calibrate_no_place, octet_calibrate_model(s->o, calibration(&c), NULL), OCTET_USAGE)                       \
+    MISUSE(convert_no_place, octet_convert_model(s->o, conversion(&x), NULL), OCTET_USAGE)                            \
+    MISUSE(evaluate_no_place, octet_evaluate_model(s->o, evaluation(&e), NULL), OCTET_USAGE)                          \
+    MISUSE(calibrate_no_model, CALIBRATE(c.model = NULL), OCTET_USAGE)                                                \
+    MISUSE(convert_no_model, CONVERT(x.model = NULL), OCTET_USAGE)                                                    \
+    MISUSE(evaluate_no_model, EVALUATE(e.model = NULL), OCTET_USAGE)                                                  \
+    MISUSE(convert_empty_model, CONVERT(x.model = ""), OCTET_USAGE)                                                   \
+    MISUSE(convert_folder, CONVERT(x.model = "."), OCTET_IO)                                                          \
+    MISUSE(convert_empty_output, CONVERT((x.in_memory = false, x.output = "")), OCTET_USAGE)                          \
+    MISUSE(convert_threads, CONVERT(x.threads = 100000), OCTET_USAGE)                                                 \
+    MISUSE(evaluate_threads, EVALUATE(e.threads = -1), OCTET_USAGE)                                                   \
+    MISUSE(calibrate_threads, CALIBRATE(c.threads = 1025), OCTET_USAGE)                                               \
+    MISUSE(convert_not_set, CONVERT(x.size = 0), OCTET_USAGE)                                                         \
+    MISUSE(convert_no_list, CONVERT(x.rules.n = 3), OCTET_USAGE)                                                      \
+    MISUSE(calibrate_no_list, CALIBRATE(c.samples.data.v = NULL), OCTET_USAGE)                                        \
+    MISUSE(convert_labels_alone, CONVERT(x.samples.labels = "y.csv"), OCTET_USAGE)                                    \
+    MISUSE(convert_steps_alone, CONVERT(x.samples.preprocess = ((octet_texts){ one_name, 1 })), OCTET_USAGE)          \
+    MISUSE(calibrate_first_alone, CALIBRATE(c.samples.first = true), OCTET_USAGE)                                     \
+    MISUSE(calibrate_seed_alone, CALIBRATE(c.samples.seed = 3), OCTET_USAGE)                                          \
+    MISUSE(calibrate_first_seed, CALIBRATE((c.samples.seed = 3, c.samples.samples = 2, c.samples.first = true)),      \
            OCTET_USAGE)                                                                                               \
-    MISUSE(convert_no_value, octet_convert(s->o, (const char *const[]){ "m.onnx", "--output", NULL }), OCTET_USAGE)   \
-    MISUSE(convert_dashes, octet_convert(s->o, (const char *const[]){ "--", NULL }), OCTET_USAGE)                     \
-    MISUSE(convert_folder, octet_convert(s->o, (const char *const[]){ ".", NULL }), OCTET_USAGE)                      \
-    MISUSE(convert_threads, octet_convert(s->o, (const char *const[]){ "m.onnx", "--threads=100000", NULL }),         \
-           OCTET_USAGE)                                                                                               \
+    MISUSE(convert_size_alone, CONVERT(x.model_size = 3), OCTET_USAGE)                                                \
     MISUSE(load_no_octet, octet_model_load(NULL, "m.onnx", 1, &nothing), OCTET_USAGE)                                 \
     MISUSE(load_no_path, octet_model_load(s->o, NULL, 1, &nothing), OCTET_USAGE)                                      \
     MISUSE(load_no_place, octet_model_load(s->o, "m.onnx", 1, NULL), OCTET_USAGE)                                     \
@@ -83,12 +129,15 @@ static octet_model *nothing;
     MISUSE(run_too_large, WITH((a.type = OCTET_FLOAT64, a.data = (const double[]){ 0, 1e300, 0, 0 })), OCTET_NUMERIC) \
     MISUSE(run_not_exact, WITH((a.type = OCTET_INT64, a.data = (const int64_t[]){ 0, 0, 16777217, 0 })), OCTET_NUMERIC)
 
-#define FUNCTION(name, call, want)       \
-    static octet_status name(subject *s) \
-    {                                    \
-        octet_array a = good;            \
-        (void)a;                         \
-        return call;                     \
+#define FUNCTION(name, call, want)          \
+    static octet_status name(subject *s)    \
+    {                                       \
+        octet_array a = good;               \
+        octet_convert_options x;            \
+        octet_calibrate_options c;          \
+        octet_evaluate_options e;           \
+        (void)a, (void)x, (void)c, (void)e; \
+        return call;                        \
     }
 MISUSES(FUNCTION)
 
@@ -117,12 +166,16 @@ static void each_misuse_has_a_status(void **state)
     for (size_t i = 0; i < sizeof misuses / sizeof *misuses; i++) {
         const bool without = strstr(misuses[i].name, "_no_octet");
         nothing = (octet_model *)1;
+        made = (octet_result *)1;
         s.out = &good;
         const octet_status got = misuses[i].call(&s);
         if (got != misuses[i].want)
             fail_msg("%s: status %d, wanted %d (%s)", misuses[i].name, got, misuses[i].want, octet_error(s.o));
         if (!without && !*octet_error(s.o))
             fail_msg("%s: no text", misuses[i].name);
+        const bool call = !strncmp(misuses[i].name, "c", 1) || !strncmp(misuses[i].name, "evaluate", 8);
+        if (call && !strstr(misuses[i].name, "_no_place"))
+            assert_null(made);
         if ((!strncmp(misuses[i].name, "load", 4) || !strncmp(misuses[i].name, "memory", 6)) &&
             !strstr(misuses[i].name, "_no_place"))
             assert_null(nothing);
@@ -146,8 +199,6 @@ static void nothing_is_asked_of_null(void **state)
     octet_model_free(NULL);
     assert_string_equal(octet_error(NULL), "");
     assert_string_equal(octet_hint(NULL), "");
-    assert_string_equal(octet_report(NULL), "");
-    assert_string_equal(octet_text(NULL), "");
     assert_null(octet_model_input(NULL, 0));
     assert_null(octet_model_output(NULL, 0));
     assert_null(octet_model_metadata(NULL, "key"));
@@ -181,61 +232,106 @@ static long printed(octet_status (*fn)(octet *o), octet *o, octet_status want)
     return n;
 }
 
-static const char *stream_words[5];
+static octet_convert_options to_convert;
+static octet_calibrate_options to_calibrate;
+static octet_evaluate_options to_evaluate;
 
-static octet_status convert_words(octet *o)
+static octet_status call_convert(octet *o)
 {
-    return octet_convert(o, stream_words);
+    return convert_only(o, &to_convert);
 }
+
+static octet_status call_calibrate(octet *o)
+{
+    octet_result *r;
+    const octet_status s = octet_calibrate_model(o, &to_calibrate, &r);
+    octet_result_free(r);
+    return s;
+}
+
+static octet_status call_evaluate(octet *o)
+{
+    octet_result *r;
+    const octet_status s = octet_evaluate_model(o, &to_evaluate, &r);
+    octet_result_free(r);
+    return s;
+}
+
+/* A call whose options name a stream, at the member that `where` points to. */
+static void refuse_streams(octet *o, octet_status (*call)(octet *o), const char **where, const char *what)
+{
+    static const char *const names[] = { "linked",      "-",         "/dev/stdin", "/dev/stdout",
+                                         "/dev/stderr", "/dev/fd/0", "/dev/fd/1",  "/proc/self/fd/1" };
+    const char *before = *where;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        *where = names[i];
+        if (printed(call, o, OCTET_USAGE) != 0)
+            fail_msg("%s %s: the library wrote to standard output", what, names[i]);
+        if (!strstr(octet_error(o), "streams"))
+            fail_msg("%s %s: %s", what, names[i], octet_error(o));
+    }
+    *where = before;
+}
+
+#define REFUSE(call, member) refuse_streams(o, call, &(member), #member)
 
 static void the_streams_of_the_process_stay_untouched(void **state)
 {
-    static const char *const outputs[] = { "-o-",
-                                           "-o/dev/stdout",
-                                           "--output=-",
-                                           "--output=/dev/stdout",
-                                           "--output=/dev/fd/1",
-                                           "--output=/proc/self/fd/1",
-                                           "--output=/dev/stderr",
-                                           "-qo-",
-                                           "--json=-",
-                                           "--html=/dev/fd/2",
-                                           "--calib=-",
-                                           "--calib=/dev/stdin",
-                                           "--data=-",
-                                           "--data=/dev/fd/0",
-                                           "--output=linked" };
     const proto relu = small_model("Relu", 1, OCTET_FLOAT32, "r");
+    const char *data[] = { "x.npy" }, *quantized[] = { "m.onnx" };
     octet *o = octet_open();
     write_file("m.onnx", relu.v, relu.n);
     assert_int_equal(symlink("/dev/stdout", "linked"), 0);
-    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        const char *words[] = { "m.onnx", "--scheme=dynamic", outputs[i], NULL };
-        memcpy(stream_words, words, sizeof words);
-        if (printed(convert_words, o, OCTET_USAGE) != 0)
-            fail_msg("%s: the library wrote to standard output", outputs[i]);
-        assert_non_null(strstr(octet_hint(o), "octet_report"));
-    }
-    memcpy(stream_words, (const char *[]){ "--", "-", NULL }, 3 * sizeof *stream_words);
-    assert_int_equal(printed(convert_words, o, OCTET_USAGE), 0);
+    conversion(&to_convert);
+    to_convert.in_memory = false;
+    REFUSE(call_convert, to_convert.model);
+    REFUSE(call_convert, to_convert.output);
+    REFUSE(call_convert, to_convert.calib);
+    REFUSE(call_convert, to_convert.policy);
+    REFUSE(call_convert, to_convert.html);
+    REFUSE(call_convert, to_convert.dump_policy);
+    REFUSE(call_convert, to_convert.sensitivity_file);
+    REFUSE(call_convert, to_convert.truth);
+    REFUSE(call_convert, to_convert.samples.labels);
+    to_convert.samples.data = (octet_texts){ data, 1 };
+    REFUSE(call_convert, data[0]);
+    calibration(&to_calibrate);
+    REFUSE(call_calibrate, to_calibrate.model);
+    REFUSE(call_calibrate, to_calibrate.output);
+    evaluation(&to_evaluate);
+    to_evaluate.quantized = (octet_texts){ quantized, 1 };
+    REFUSE(call_evaluate, to_evaluate.model);
+    REFUSE(call_evaluate, quantized[0]);
+    REFUSE(call_evaluate, to_evaluate.gates);
+    REFUSE(call_evaluate, to_evaluate.baseline);
+    REFUSE(call_evaluate, to_evaluate.html);
+    REFUSE(call_evaluate, to_evaluate.markdown);
+    REFUSE(call_evaluate, to_evaluate.junit);
     octet_close(o);
 }
 
-/* Behind "--" all are names, also those that look like the report's option. */
-static void names_behind_dashes_are_names(void **state)
+/* Names are names, also those that look like options or commands. */
+static void names_are_names(void **state)
 {
     static const char *const names[] = { "-x.onnx", "--json.onnx", "--runner=touch pwned;true" };
     const proto relu = small_model("Relu", 1, OCTET_FLOAT32, "r");
     octet *o = octet_open();
+    octet_result *r;
+    octet_convert_options x;
+    conversion(&x);
+    x.scheme = "bf16";
+    x.in_memory = false;
+    x.output = "y.onnx";
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         write_file(names[i], relu.v, relu.n);
-        const char *words[] = { "--scheme=bf16", "--output=y.onnx", "--", names[i], NULL };
-        if (octet_convert(o, words) != OCTET_OK)
+        x.model = names[i];
+        if (octet_convert_model(o, &x, &r) != OCTET_OK)
             fail_msg("%s: %s", names[i], octet_error(o));
-        assert_int_equal(*octet_report(o), '{');
+        assert_int_equal(*octet_result_json(r), '{');
+        octet_result_free(r);
     }
-    const char *none[] = { "--", "--no-such-file", NULL };
-    assert_int_equal(octet_convert(o, none), OCTET_IO);
+    x.model = "--no-such-file";
+    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_IO);
     assert_non_null(strstr(octet_error(o), "--no-such-file"));
     assert_int_not_equal(access("pwned", F_OK), 0);
     octet_close(o);
@@ -281,8 +377,12 @@ static void errors_are_utf8(void **state)
                          OCTET_MALFORMED); /* there is no such operator */
         assert_true(is_utf8(octet_error(o)));
     }
-    const char *words[] = { "no\xff.onnx", "--data=\xfe.npy", NULL };
-    assert_int_not_equal(octet_convert(o, words), OCTET_OK);
+    const char *data[] = { "\xfe.npy" };
+    octet_convert_options x;
+    conversion(&x);
+    x.model = "no\xff.onnx";
+    x.samples.data = (octet_texts){ data, 1 };
+    assert_int_not_equal(convert_only(o, &x), OCTET_OK);
     assert_true(is_utf8(octet_error(o)));
     assert_true(is_utf8(octet_hint(o)));
     octet_close(o);
@@ -383,7 +483,7 @@ int main(void)
         cmocka_unit_test(each_misuse_has_a_status),
         cmocka_unit_test(nothing_is_asked_of_null),
         cmocka_unit_test(the_streams_of_the_process_stay_untouched),
-        cmocka_unit_test(names_behind_dashes_are_names),
+        cmocka_unit_test(names_are_names),
         cmocka_unit_test(errors_are_utf8),
         cmocka_unit_test(outputs_outlive_inputs),
         cmocka_unit_test(arrays_need_no_alignment),

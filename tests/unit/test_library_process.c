@@ -15,12 +15,10 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-static const char steps[] = "--preprocess=mean=127.5:std=127.5";
-
 static octet_status convert(octet *o, const char *output)
 {
-    const char *words[] = { lib.model, lib.samples, steps, "-n", "16", output, NULL };
-    return octet_convert(o, words);
+    const octet_convert_options x = demo_conversion(output);
+    return convert_only(o, &x);
 }
 
 static void load(octet *o, int threads, octet_model **m)
@@ -64,14 +62,14 @@ static void a_callback_stops_a_command(void **state)
     for (int after = 1; after <= 16; after += 5) {
         s.calls = 0;
         s.after = after;
-        if (convert(s.o, "--output=stopped.onnx") != OCTET_STOPPED)
+        if (convert(s.o, "stopped.onnx") != OCTET_STOPPED)
             fail_msg("stopped at report %d: '%s'", after, octet_error(s.o));
         assert_string_equal(octet_error(s.o), "stopped");
         assert_int_not_equal(access("stopped.onnx", F_OK), 0);
     }
     s.calls = s.after = 0;
     octet_stop(s.o); /* no call is there to stop */
-    assert_int_equal(convert(s.o, "--output=stopped.onnx"), OCTET_OK);
+    assert_int_equal(convert(s.o, "stopped.onnx"), OCTET_OK);
     assert_int_equal(access("stopped.onnx", F_OK), 0);
     octet_close(s.o);
 }
@@ -93,7 +91,7 @@ static void a_signal_handler_stops_a_command(void **state)
     of_signal = octet_open();
     sigaction(SIGALRM, &act, &before);
     setitimer(ITIMER_REAL, &often, NULL);
-    const octet_status s = convert(of_signal, "--output=signalled.onnx");
+    const octet_status s = convert(of_signal, "signalled.onnx");
     setitimer(ITIMER_REAL, &never, NULL);
     sigaction(SIGALRM, &before, NULL);
     assert_int_equal(s, OCTET_STOPPED);
@@ -128,7 +126,7 @@ static void another_thread_stops_a_run(void **state)
     for (int i = 0; i < 10000 && s == OCTET_OK; i++)
         s = run(t.o, m, y);
     assert_int_equal(s, OCTET_STOPPED);
-    assert_int_equal(convert(t.o, "--output=other.onnx"), OCTET_STOPPED);
+    assert_int_equal(convert(t.o, "other.onnx"), OCTET_STOPPED);
     atomic_store(&t.over, true);
     pthread_join(thread, NULL);
     assert_int_equal(run(t.o, m, y), OCTET_OK);
@@ -179,12 +177,19 @@ static void assert_stray_ended(void)
 /* Nothing is left of the command, nor of its files, and the call does not wait for it. */
 static void a_wait_for_a_command_is_stopped(void **state)
 {
-    const char *const waits[][8] = {
-        { lib.model, lib.model, lib.samples, steps, "-n", "4", "--runner=" NEVER_ENDS, NULL },
-        { lib.model, lib.model, lib.samples, steps, "-n", "4", "--metric-cmd=" NEVER_ENDS, NULL },
-        { lib.model, lib.model, "--data=pipe:" NEVER_ENDS, NULL },
-        { lib.model, lib.model, "--data=pipe:" NEVER_ENDS, "-n", "4", NULL },
-    };
+    static const char *const pipes[] = { "pipe:" NEVER_ENDS };
+    const char *const quantized[] = { lib.model };
+    octet_evaluate_options waits[4];
+    for (size_t i = 0; i < 4; i++) {
+        octet_evaluate_init(&waits[i], sizeof waits[i]);
+        waits[i].model = lib.model;
+        waits[i].quantized = (octet_texts){ quantized, 1 };
+        waits[i].samples = demo_samples(4);
+    }
+    waits[0].runner = NEVER_ENDS;
+    waits[1].metric_command = NEVER_ENDS;
+    waits[2].samples = (octet_samples){ .data = { pipes, 1 }, .seed = -1 };
+    waits[3].samples = (octet_samples){ .data = { pipes, 1 }, .samples = 4, .seed = -1 };
     const char *before = getenv("TMPDIR");
     char kept[4096] = "";
     snprintf(kept, sizeof kept, "%s", before ? before : "/tmp");
@@ -196,8 +201,10 @@ static void a_wait_for_a_command_is_stopped(void **state)
         other_thread t = { .o = octet_open() };
         clock_gettime(CLOCK_MONOTONIC, &begin);
         assert_int_equal(pthread_create(&thread, NULL, stop_when_waiting, &t), 0);
-        if (octet_evaluate(t.o, waits[i]) != OCTET_STOPPED)
+        octet_result *r;
+        if (octet_evaluate_model(t.o, &waits[i], &r) != OCTET_STOPPED)
             fail_msg("wait %zu: '%s'", i, octet_error(t.o));
+        assert_null(r);
         clock_gettime(CLOCK_MONOTONIC, &end);
         assert_string_equal(octet_error(t.o), "stopped");
         pthread_join(thread, NULL);
@@ -228,8 +235,8 @@ static void call_back(void *arg, const char *what, int64_t done, int64_t total)
     const bool there = !pthread_equal(pthread_self(), v->caller);
     if (there ? v->elsewhere++ : v->calls++)
         return;
-    v->same[there] = convert(v->o, "--output=inner.onnx");
-    v->command[there] = convert(v->other, "--output=inner.onnx");
+    v->same[there] = convert(v->o, "inner.onnx");
+    v->command[there] = convert(v->other, "inner.onnx");
     v->model[there] = run(v->other, v->m, y);
     octet_close(v->o); /* it is in use */
 }
@@ -241,7 +248,7 @@ static void a_callback_runs_no_command(void **state)
     load(v.other, 1, &v.m);
     octet_on_progress(v.o, call_back, &v);
     for (int i = 0; i < 50 && (i == 0 || !v.elsewhere); i++) /* which thread calibrates first is chance */
-        assert_int_equal(convert(v.o, "--output=outer.onnx"), OCTET_OK);
+        assert_int_equal(convert(v.o, "outer.onnx"), OCTET_OK);
     for (int there = 0; there < 1 + (v.elsewhere > 0); there++) {
         assert_int_equal(v.same[there], OCTET_USAGE);
         assert_int_equal(v.command[there], OCTET_USAGE);
@@ -295,35 +302,41 @@ static void write_half(void *arg, const char *what, int64_t done, int64_t total)
 
 static octet_status convert_learned(octet *o, const char *output)
 {
-    const char *words[] = { lib.model,        lib.samples, steps, "-n", "16", "--observer=hist-percentile=99.9",
-                            "--min-sqnr=3.5", output,      NULL };
-    return octet_convert(o, words);
+    octet_convert_options x = demo_conversion(output);
+    x.observer = "hist-percentile=99.9";
+    x.min_sqnr = 3.5;
+    return convert_only(o, &x);
 }
 
 static void commas_of_the_process_change_nothing(void **state)
 {
     char of_callback[8] = "";
     octet *o = octet_open();
-    assert_int_equal(convert_learned(o, "--output=point.onnx"), OCTET_OK);
+    assert_int_equal(convert_learned(o, "point.onnx"), OCTET_OK);
     if (!german_begin()) {
         print_message("# commas: not tried, since there is no locale de_DE.UTF-8, and none can be made\n");
         octet_close(o);
         return;
     }
     octet_on_progress(o, write_half, of_callback);
-    const octet_status s = convert_learned(o, "--output=comma.onnx");
-    const char *words[] = { lib.model,      "comma.onnx",        lib.samples,      steps, "-n", "16",
-                            "--no-latency", "--json=comma.json", "--min-sqnr=3.5", NULL };
-    const octet_status e = s == OCTET_OK ? octet_evaluate(o, words) : s;
+    const octet_status s = convert_learned(o, "comma.onnx");
+    const char *const quantized[] = { "comma.onnx" };
+    octet_evaluate_options x;
+    octet_result *r = NULL;
+    octet_evaluate_init(&x, sizeof x);
+    x.model = lib.model;
+    x.quantized = (octet_texts){ quantized, 1 };
+    x.samples = demo_samples(16);
+    x.min_sqnr = "3.5";
+    x.latency = 0;
+    const octet_status e = s == OCTET_OK ? octet_evaluate_model(o, &x, &r) : s;
     german_end();
     if (e != OCTET_OK)
         fail_msg("%s", octet_error(o));
-    char *json;
-    read_file("comma.json", &json);
-    assert_points(json);
+    assert_points(octet_result_json(r));
     assert_same_files("point.onnx", "comma.onnx");
     assert_string_equal(of_callback, "0,5"); /* which belongs to the process */
-    free(json);
+    octet_result_free(r);
     octet_close(o);
 }
 
@@ -376,7 +389,7 @@ static void *convert_always(void *arg)
     octet *o = octet_open();
     octet_status s = OCTET_OK;
     while (atomic_load(&converting) && s == OCTET_OK)
-        s = convert(o, "--output=beside.onnx");
+        s = convert(o, "beside.onnx");
     octet_close(o);
     return (void *)(intptr_t)s;
 }
@@ -384,7 +397,7 @@ static void *convert_always(void *arg)
 static int convert_in_child(void *arg)
 {
     octet *o = octet_open();
-    const octet_status s = convert(o, "--output=child.onnx");
+    const octet_status s = convert(o, "child.onnx");
     return s != OCTET_OK && s != OCTET_USAGE;
 }
 
@@ -463,7 +476,7 @@ static void a_model_in_use_is_refused(void **state)
 /* ---- stacks ---- */
 
 typedef struct all_calls {
-    octet_status status[6];
+    octet_status status[5];
     char error[1000];
 } all_calls;
 
@@ -474,21 +487,33 @@ static void *call_all(void *arg)
     octet *o = octet_open();
     octet_model *m = NULL;
     float *y = malloc(2 * CLASSES * sizeof *y);
-    const char *calibrate[] = { lib.model, lib.samples, steps, "-n", "16", "--output=stack.calib", NULL };
-    const char *convert_all[] = { lib.model,           lib.samples, steps, "-n", "16", "--output=stack.onnx",
-                                  "--html=stack.html", NULL };
-    const char *evaluate[] = { lib.model, "stack.onnx",   lib.samples,        steps,      "-n",
-                               "16",      "--no-latency", "--html=eval.html", "--layers", NULL };
-    const char *lint[] = { "lint", "stack.onnx", NULL };
+    const char *const quantized[] = { "stack.onnx" };
+    octet_result *r[2] = { NULL };
+    octet_calibrate_options calibrate;
+    octet_convert_options convert_all = demo_conversion("stack.onnx");
+    octet_evaluate_options evaluate;
+    octet_calibrate_init(&calibrate, sizeof calibrate);
+    calibrate.model = lib.model;
+    calibrate.samples = demo_samples(16);
+    calibrate.output = "stack.calib";
+    convert_all.html = "stack.html";
+    octet_evaluate_init(&evaluate, sizeof evaluate);
+    evaluate.model = lib.model;
+    evaluate.quantized = (octet_texts){ quantized, 1 };
+    evaluate.samples = demo_samples(16);
+    evaluate.latency = 0;
+    evaluate.layers = 1;
+    evaluate.html = "eval.html";
     c->status[0] = octet_model_load(o, lib.model, 2, &m);
     c->status[1] = c->status[0] ? c->status[0] : run(o, m, y);
     octet_model_free(m);
-    c->status[2] = octet_calibrate(o, calibrate);
-    c->status[3] = octet_convert(o, convert_all);
+    c->status[2] = octet_calibrate_model(o, &calibrate, &r[0]);
+    c->status[3] = convert_only(o, &convert_all);
     if (!c->status[3])
-        c->status[4] = octet_evaluate(o, evaluate);
+        c->status[4] = octet_evaluate_model(o, &evaluate, &r[1]);
     snprintf(c->error, sizeof c->error, "%s", octet_error(o));
-    c->status[5] = octet_convert(o, lint);
+    octet_result_free(r[0]);
+    octet_result_free(r[1]);
     free(y);
     octet_close(o);
     return NULL;

@@ -193,14 +193,15 @@ static void claims_whole_graphs(void **state)
     static const char *const schemes[] = { "qdq", "qoperator", "float" };
     octet *o = octet_open();
     for (int i = 0; i <= FLOAT; i++) {
-        static const char *const with[] = { "--format=qdq", "--format=qoperator" };
         wanted w;
         const char *path = "q.onnx";
         remove(path);
         if (i == FLOAT)
             path = lib.model;
-        else if (octet_convert(o, (const char *const[]){ lib.model, lib.samples, "--output=q.onnx", with[i], NULL }) !=
-                 OCTET_OK)
+        octet_convert_options x = demo_conversion("q.onnx");
+        x.samples = (octet_samples){ .data = x.samples.data, .seed = -1 };
+        x.format = schemes[i];
+        if (i != FLOAT && convert_only(o, &x) != OCTET_OK)
             fail_msg("%s", octet_error(o));
         assert_true(find_wanted(path, 2, &w));
         standin_session *s = must_open(load_ir(path), &(standin_options){ .lanes = 2 });

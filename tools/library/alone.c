@@ -1,15 +1,12 @@
-/* The commands as functions of the library. They call the tools with listeners in place of a terminal. */
+/* Calls of which one runs at a time, and the caller's functions that they call. */
 #define _POSIX_C_SOURCE 200809L
 #include "octet_int.h"
 
 #include "base/fork.h"
 #include "base/stop.h"
-#include "common/common.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 /* ---- callbacks ---- */
@@ -94,7 +91,7 @@ static void restore_pipes(const pipes *p)
 
 /* ---- turns ---- */
 
-/* The tools have state of their own, so that one command runs at a time. */
+/* Calls claim outputs and tell of leftovers for the process, so that one runs at a time. */
 static struct {
     bool taken;
     unsigned forks; /* oct_forks() when it was */
@@ -117,12 +114,12 @@ static oct_status take_turn(bool in_callback, oct_err *err)
 {
     bool lost;
     if (in_callback)
-        return oct_fail(err, OCT_EUSAGE, "a callback of a command cannot run a command");
+        return oct_fail(err, OCT_EUSAGE, "a callback of a call cannot make another one");
     while (!try_turn(&lost)) {
         if (lost) {
             oct_fail(
                 err, OCT_EUSAGE,
-                "this process was forked while a thread of its parent ran a command, whose state cannot be used here");
+                "this process was forked while a thread of its parent was in a call, whose state cannot be used here");
             oct_hint(err, "start a new program in the child, or fork before");
             return OCT_EUSAGE;
         }
@@ -148,74 +145,4 @@ oct_status octet_alone(octet *o, bool in_callback, octet_work_fn work, void *arg
     restore_pipes(&p);
     end_turn();
     return s;
-}
-
-/* ---- a run of a tool ---- */
-
-typedef struct command {
-    const char *name;
-    int (*tool)(int argc, char **argv, const oct_cli_host *host);
-    const char *const *arguments;
-    bool in_callback; /* the caller is: another thread may do the work, as in that of a pool, whose stack is small */
-    FILE *out;
-} command;
-
-/* The strings are borrowed. */
-static char **line_of(const command *c, int *argc)
-{
-    size_t n = 0;
-    while (c->arguments[n])
-        n++;
-    char **argv = n < INT32_MAX ? oct_calloc(n + 2, sizeof *argv) : NULL;
-    if (!argv)
-        return NULL;
-    argv[(*argc)++] = (char *)c->name;
-    for (size_t i = 0; i < n; i++)
-        argv[(*argc)++] = (char *)c->arguments[i];
-    return argv;
-}
-
-static oct_status run_tool(octet *o, void *arg, oct_err *err)
-{
-    const command *c = arg;
-    const oct_cli_host host = { octet_say, octet_tell_progress, o, c->out, &o->report, err };
-    int argc = 0;
-    char **argv = line_of(c, &argc);
-    if (!argv)
-        return oct_nomem(err);
-    const oct_status s = (oct_status)c->tool(argc, argv, &host);
-    oct_free(argv);
-    return s;
-}
-
-static oct_status run_command(octet *o, void *arg, oct_err *err)
-{
-    command *c = arg;
-    size_t size;
-    oct_buf_free(&o->report);
-    free(o->text);
-    o->text = NULL;
-    if (!c->arguments)
-        return oct_fail(err, OCT_EUSAGE, "the list of arguments is NULL");
-    if (!(c->out = open_memstream(&o->text, &size)))
-        return oct_nomem(err);
-    const oct_status s = octet_alone(o, c->in_callback, run_tool, c, err);
-    if (fclose(c->out) != 0 && s == OCT_OK)
-        return oct_nomem(err);
-    return s;
-}
-
-octet_status octet_calibrate(octet *o, const char *const *arguments)
-{
-    return octet_do(o, run_command, &(command){ "qcalib", qcalib_main, arguments, inside });
-}
-
-octet_status octet_convert(octet *o, const char *const *arguments)
-{
-    return octet_do(o, run_command, &(command){ "qconvert", qconvert_main, arguments, inside });
-}
-
-octet_status octet_evaluate(octet *o, const char *const *arguments)
-{
-    return octet_do(o, run_command, &(command){ "qeval", qeval_main, arguments, inside });
 }

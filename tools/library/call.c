@@ -8,7 +8,6 @@
 #include "base/utf8.h"
 #include "kernels/cpu.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *octet_version(void)
@@ -29,8 +28,6 @@ void octet_close(octet *o)
     if (!o || atomic_load(&o->busy)) /* a callback of a call that would go on with it */
         return;
     pthread_mutex_destroy(&o->speaking);
-    oct_buf_free(&o->report);
-    free(o->text);
     oct_arena_destroy(o->claims);
     oct_free(o);
 }
@@ -49,16 +46,6 @@ const char *octet_error(const octet *o)
 const char *octet_hint(const octet *o)
 {
     return o ? o->err.hint : "";
-}
-
-const char *octet_report(const octet *o)
-{
-    return o && o->report.len ? oct_buf_str(&o->report) : "";
-}
-
-const char *octet_text(const octet *o)
-{
-    return o && o->text ? o->text : "";
 }
 
 void octet_on_progress(octet *o, octet_progress_fn fn, void *arg)

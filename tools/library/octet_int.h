@@ -4,7 +4,6 @@
 
 #include "octet/octet.h"
 
-#include "base/buf.h"
 #include "base/mem.h"
 
 #include <locale.h>
@@ -17,8 +16,6 @@ struct octet {
     octet_message_fn message;
     void *message_arg;
     pthread_mutex_t speaking; /* held while one of these functions is called */
-    oct_buf report;           /* of the last command */
-    char *text;               /* of the last command; NULL: none */
     oct_arena *claims;        /* of the last octet_graph_parts; NULL: none */
     oct_err err;              /* of the last call */
     locale_t locale;          /* of the thread that called */
@@ -37,7 +34,7 @@ octet_status octet_do(octet *o, octet_work_fn work, void *arg);
  * hold anything. */
 void octet_clean(char *dst, size_t size, const char *s);
 
-/* ---- commands.c ---- */
+/* ---- alone.c ---- */
 
 /* A visit to the caller's functions, which have the caller's locale and are called one at a time, maybe by threads of
  * a pool. */
@@ -51,7 +48,7 @@ bool octet_in_callback(void); /* whether this thread is on such a visit */
 /* Visits with a line, and with progress; o: octet *. */
 void octet_say(void *o, bool warning, const char *text);
 void octet_tell_progress(void *o, const char *what, int64_t done, int64_t total);
-/* Does work that is a command's: one at a time in this process, with SIGPIPE blocked. in_callback: of the thread that
+/* Does work of which only one may run in this process at a time, with SIGPIPE blocked. in_callback: of the thread that
  * called. */
 oct_status octet_alone(octet *o, bool in_callback, octet_work_fn work, void *arg, oct_err *err);
 
