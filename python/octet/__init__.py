@@ -12,7 +12,8 @@ those of the commands qconvert, qcalib and qeval, with _ for -. A fault is an oc
 
 Names of files are names and nothing else, whatever they begin with. Samples from the output of a command are data=octet.Pipe("tar c photos").
 
-onnxruntime_devices() gives the provider for ONNX Runtime: options.add_provider_for_devices(octet.onnxruntime_devices(), {}).
+octet.quantization has the functions of onnxruntime.quantization, and onnxruntime_devices() gives the provider for ONNX Runtime:
+options.add_provider_for_devices(octet.onnxruntime_devices(), {}).
 """
 from ._call import Error
 from ._calls import calibrate, convert, evaluate, use_isa, version

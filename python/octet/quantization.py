@@ -1,0 +1,259 @@
+"""The functions of onnxruntime.quantization, made by Octet: one import is changed, and scripts run as they are.
+
+    from octet.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+Names, arguments and their order are ONNX Runtime's. What Octet decides from samples or by the target is accepted and left to it: per_channel, the signs of
+8-bit types, calibrate_method, calibration_providers, use_external_data_format. The model is made for ONNX Runtime on this machine's processor; with
+reduce_range for any x86-64 processor, where 16-bit sums must not saturate; with 16-bit activations for QNN. Arguments that ask for something that these calls
+cannot give raise octet.Error, whose hint says how octet.convert does it. The functions return what octet.convert returns.
+"""
+import abc
+import enum
+import os
+import re
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+from ._call import Error
+from ._calls import convert
+from ._results import Conversion
+
+__all__ = ["CalibrationDataReader", "CalibrationMethod", "DynamicQuantConfig", "QuantFormat", "QuantType", "QuantizationMode", "StaticQuantConfig",
+           "quant_pre_process", "quantize", "quantize_dynamic", "quantize_static"]
+
+Model = Union[str, "os.PathLike[str]", Any] # Any: onnx.ModelProto
+
+
+class _Named(enum.Enum):
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def from_string(cls, name: str) -> "_Named":
+        """The value of that name."""
+        try:
+            return cls[name]
+        except KeyError:
+            raise ValueError(f"{name!r} is none of {', '.join(cls.__members__)}") from None
+
+
+class QuantType(_Named):
+    """Types of quantized values."""
+    QInt8 = 0
+    QUInt8 = 1
+    QFLOAT8E4M3FN = 2
+    QInt16 = 3
+    QUInt16 = 4
+    QInt4 = 5
+    QUInt4 = 6
+
+
+class QuantFormat(_Named):
+    """How quantization is written."""
+    QOperator = 0
+    QDQ = 1
+
+
+class CalibrationMethod(_Named):
+    """Accepted; Octet measures which way to choose ranges suits the model."""
+    MinMax = 0
+    Entropy = 1
+    Percentile = 2
+    Distribution = 3
+
+
+class QuantizationMode(_Named):
+    """Which operators are written."""
+    IntegerOps = 0
+    QLinearOps = 1
+
+
+class CalibrationDataReader(abc.ABC):
+    """Gives the samples: get_next() returns a dictionary of arrays by the names of inputs, of one sample or more along axis 0; None after the last."""
+
+    @classmethod
+    def __subclasshook__(cls, subclass):
+        return callable(getattr(subclass, "get_next", None)) or NotImplemented
+
+    @abc.abstractmethod
+    def get_next(self) -> Optional[Dict[str, Any]]:
+        """The next samples."""
+        raise NotImplementedError
+
+    def __iter__(self) -> "CalibrationDataReader":
+        return self
+
+    def __next__(self) -> Dict[str, Any]:
+        one = self.get_next()
+        if one is None:
+            raise StopIteration
+        return one
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def set_range(self, start_index: int, end_index: int) -> None:
+        """For readers that can give a part; Octet needs none."""
+        raise NotImplementedError
+
+
+# Keys of extra_options that say how ONNX Runtime's calibrators and quantizers work inside, or what Octet does anyway.
+_LEFT_TO_OCTET = {"CalibMaxIntermediateOutputs", "CalibMovingAverage", "CalibMovingAverageConstant", "CalibPercentile", "CalibStridedMinMax",
+                  "CalibTensorRangeSymmetric", "DefaultTensorType", "EnableSubgraph", "ForceQuantizeNoInputCheck", "MatMulConstBOnly", "MinimumRealRange",
+                  "QDQDisableWeightAdjustForInt32Bias", "QDQKeepRemovableActivations", "QDQOpTypePerChannelSupportToAxis", "SmoothQuant",
+                  "SmoothQuantAlpha", "SmoothQuantFolding", "WeightSymmetric"}
+_ELSEWHERE = {"TensorQuantOverrides": "give rules for layers: octet.convert(..., set=['name:/head/*=float']), or policy=FILE",
+              "DedicatedQDQPair": "name the runtime that wants it so: octet.convert(..., target='tensorrt')",
+              "AddQDQPairToWeight": "name the runtime that wants it so: octet.convert(..., target='tensorrt')",
+              "OpTypesToExcludeOutputQuantization": "name the runtime that wants it so: octet.convert(..., target='tensorrt')",
+              "UseQDQContribOps": "octet.convert writes them where the model's opset needs them",
+              "QuantizeBias": "name the runtime that wants it so: octet.convert(..., target='tensorrt')"}
+_EIGHT = (QuantType.QInt8, QuantType.QUInt8)
+_SIXTEEN = (QuantType.QInt16, QuantType.QUInt16)
+_RECURRENT = ("LSTM", "GRU", "RNN")
+
+
+def _same(value: Any, kind: Any) -> Any:
+    """The value of our enumeration, also where ONNX Runtime's own is given."""
+    name = getattr(value, "name", value)
+    return value if isinstance(value, kind) else kind.from_string(name)
+
+
+def _refuse(what: str, hint: str) -> None:
+    raise Error(f"octet.quantization: {what}", 2, hint)
+
+
+def _extra(options: Optional[Dict[str, Any]]) -> bool:
+    """Checks extra_options; whether activations are to be symmetric."""
+    given = dict(options or {})
+    symmetric = bool(given.pop("ActivationSymmetric", False))
+    for name, value in given.items():
+        asked = value is False if name == "QuantizeBias" else value not in (None, False, [], {})
+        if name in _ELSEWHERE and asked:
+            _refuse(f"extra_options[{name!r}] is not done by this call", _ELSEWHERE[name])
+        if name not in _ELSEWHERE and name not in _LEFT_TO_OCTET:
+            _refuse(f"extra_options[{name!r}] is not known", "octet.convert(...) has the options of qconvert(1)")
+    return symmetric
+
+
+def _of_names(names: Sequence[str]) -> str:
+    """What matches nodes of these names: a character that means something in a rule matches as any one."""
+    return ",".join("name:" + re.sub(r"[^\w/.:+-]", "?", name) for name in names)
+
+
+def _rules(scheme: str, op_types: Optional[Sequence[str]], nodes: Optional[Sequence[str]], excluded: Optional[Sequence[str]]) -> List[str]:
+    """What stays float."""
+    rules = []
+    if op_types or nodes:
+        rules.append("any=float")
+    if op_types and not nodes:
+        recurrent = [op for op in op_types if op in _RECURRENT]
+        others = [op for op in op_types if op not in _RECURRENT]
+        rules += [f"op:{','.join(others)}={scheme}"] if others else []
+        rules += [f"op:{','.join(recurrent)}=dynamic"] if recurrent else []
+    for name in nodes or []:
+        rules.append(f"{_of_names([name])}{' & op:' + ','.join(op_types) if op_types else ''}={scheme}")
+    return rules + [f"{_of_names([name])}=float" for name in excluded or []]
+
+
+def _target(reduce_range: bool) -> str:
+    """For which processors: weights that cannot saturate cost a little accuracy, and some need none."""
+    return "onnxruntime-x86" if reduce_range else "auto"
+
+
+def _check_weights(weight_type: Any) -> None:
+    kind = _same(weight_type, QuantType)
+    if kind in (QuantType.QInt4, QuantType.QUInt4):
+        _refuse(f"weights of type {kind} are no form of this call", "octet.convert(model, data, scheme='weight-only', bits=4)")
+    if kind not in _EIGHT:
+        _refuse(f"weights of type {kind} are not written", "octet.convert(model, scheme='fp16') writes 16-bit floats")
+
+
+def quantize_static(model_input: Model, model_output: Union[str, "os.PathLike[str]"], calibration_data_reader: Optional[Any] = None,
+                    quant_format: Any = QuantFormat.QDQ, op_types_to_quantize: Optional[Sequence[str]] = None, per_channel: bool = False,
+                    reduce_range: bool = False, activation_type: Any = QuantType.QInt8, weight_type: Any = QuantType.QInt8,
+                    nodes_to_quantize: Optional[Sequence[str]] = None, nodes_to_exclude: Optional[Sequence[str]] = None,
+                    use_external_data_format: bool = False, calibrate_method: Any = CalibrationMethod.MinMax,
+                    calibration_providers: Optional[Sequence[str]] = None, extra_options: Optional[Dict[str, Any]] = None,
+                    calibration_cache_path: Optional[Any] = None) -> Conversion:
+    """Quantizes a model to 8 bits by samples.
+
+    model_input: a file or an onnx.ModelProto. calibration_data_reader: has get_next(), as CalibrationDataReader. quant_format: QDQ or QOperator.
+    op_types_to_quantize, nodes_to_quantize: all else stays float. nodes_to_exclude: stay float. activation_type: 8 bits of either sign, or 16 bits.
+    extra_options: ActivationSymmetric puts zero points in the middle; see the module for what is left to Octet. Raises octet.Error."""
+    del per_channel, use_external_data_format, calibration_providers # Octet decides, or needs none
+    _same(calibrate_method, CalibrationMethod)
+    if calibration_data_reader is None:
+        _refuse("there is no calibration_data_reader", "give samples: an object with get_next(), or octet.convert(model, data)")
+    if calibration_cache_path is not None:
+        _refuse("calibration_cache_path is another tool's file", "octet.calibrate(model, data, output='m.calib'), then octet.convert(model, calib='m.calib')")
+    kind = _same(activation_type, QuantType)
+    if kind not in _EIGHT + _SIXTEEN:
+        _refuse(f"activations of type {kind} are not written", "octet.convert(model, scheme='fp16') writes 16-bit floats")
+    _check_weights(weight_type)
+    symmetric = _extra(extra_options)
+    rules = []
+    if symmetric or kind in _SIXTEEN:
+        rules.append(f"any=- - {'u16' if kind in _SIXTEEN else 'u8'}/tensor/{'sym' if symmetric else 'asym'} -")
+    rules += _rules("static", op_types_to_quantize, nodes_to_quantize, nodes_to_exclude)
+    form = "qdq" if _same(quant_format, QuantFormat) is QuantFormat.QDQ else "qoperator"
+    target = "qnn" if kind in _SIXTEEN else _target(reduce_range)
+    return convert(model_input, calibration_data_reader, output=model_output, target=target, format=form, set=rules or None)
+
+
+def quantize_dynamic(model_input: Model, model_output: Union[str, "os.PathLike[str]"], op_types_to_quantize: Optional[Sequence[str]] = None,
+                     per_channel: bool = False, reduce_range: bool = False, weight_type: Any = QuantType.QInt8,
+                     nodes_to_quantize: Optional[Sequence[str]] = None, nodes_to_exclude: Optional[Sequence[str]] = None,
+                     use_external_data_format: bool = False, extra_options: Optional[Dict[str, Any]] = None) -> Conversion:
+    """Quantizes weights to 8 bits now, and activations when the model runs; there are no samples. Arguments: as of quantize_static. Raises octet.Error."""
+    del per_channel, use_external_data_format
+    _check_weights(weight_type)
+    _extra(extra_options)
+    rules = _rules("dynamic", op_types_to_quantize, nodes_to_quantize, nodes_to_exclude)
+    return convert(model_input, output=model_output, target=_target(reduce_range), scheme=None if rules else "dynamic",
+                   set=["any=dynamic", *rules] if rules else None)
+
+
+def quant_pre_process(input_model: Optional[Model] = None, output_model_path: Optional[Union[str, "os.PathLike[str]"]] = None,
+                      skip_optimization: bool = False, skip_onnx_shape: bool = False, skip_symbolic_shape: bool = False, auto_merge: bool = False,
+                      int_max: int = 2**31 - 1, guess_output_rank: bool = False, verbose: int = 0, save_as_external_data: bool = False,
+                      all_tensors_to_one_file: bool = False, external_data_location: Optional[str] = None, external_data_size_threshold: int = 1024,
+                      **deprecated_kwargs: Any) -> Conversion:
+    """Writes the float model with shapes, and with nodes folded as a conversion folds them. quantize_static does that itself: the step is not needed. The
+    other arguments are accepted, and change nothing: a file has external data where it would exceed 2 GB. Raises octet.Error."""
+    del skip_optimization, skip_onnx_shape, skip_symbolic_shape, auto_merge, int_max, guess_output_rank, verbose, save_as_external_data
+    del all_tensors_to_one_file, external_data_location, external_data_size_threshold
+    given = input_model if input_model is not None else deprecated_kwargs.pop("input_model_path", None)
+    if deprecated_kwargs:
+        raise TypeError(f"quant_pre_process() got an unexpected argument {next(iter(deprecated_kwargs))!r}")
+    if given is None or output_model_path is None:
+        raise TypeError("quant_pre_process() needs input_model and output_model_path")
+    return convert(given, output=output_model_path, set="any=float")
+
+
+class StaticQuantConfig:
+    """The arguments of quantize_static, for quantize."""
+
+    def __init__(self, calibration_data_reader: Any, calibrate_method: Any = CalibrationMethod.MinMax, quant_format: Any = QuantFormat.QDQ,
+                 activation_type: Any = QuantType.QInt8, weight_type: Any = QuantType.QInt8, op_types_to_quantize: Optional[Sequence[str]] = None,
+                 nodes_to_quantize: Optional[Sequence[str]] = None, nodes_to_exclude: Optional[Sequence[str]] = None, per_channel: bool = False,
+                 reduce_range: bool = False, use_external_data_format: bool = False, calibration_providers: Optional[Sequence[str]] = None,
+                 extra_options: Optional[Dict[str, Any]] = None) -> None:
+        self.arguments = {name: value for name, value in locals().items() if name != "self"}
+
+
+class DynamicQuantConfig:
+    """The arguments of quantize_dynamic, for quantize."""
+
+    def __init__(self, weight_type: Any = QuantType.QInt8, op_types_to_quantize: Optional[Sequence[str]] = None,
+                 nodes_to_quantize: Optional[Sequence[str]] = None, nodes_to_exclude: Optional[Sequence[str]] = None, per_channel: bool = False,
+                 reduce_range: bool = False, use_external_data_format: bool = False, extra_options: Optional[Dict[str, Any]] = None) -> None:
+        self.arguments = {name: value for name, value in locals().items() if name != "self"}
+
+
+def quantize(model_input: Model, model_output: Union[str, "os.PathLike[str]"], quant_config: Union[StaticQuantConfig, DynamicQuantConfig]) -> Conversion:
+    """quantize_static or quantize_dynamic, by the kind of the configuration. Raises octet.Error."""
+    if isinstance(quant_config, StaticQuantConfig):
+        return quantize_static(model_input, model_output, **quant_config.arguments)
+    if isinstance(quant_config, DynamicQuantConfig):
+        return quantize_dynamic(model_input, model_output, **quant_config.arguments)
+    raise TypeError(f"quant_config is {type(quant_config).__name__}, no StaticQuantConfig or DynamicQuantConfig")
