@@ -37,26 +37,13 @@ static void vsay(oct_cli *cli, const char *fmt, va_list ap)
     say(cli, "%s\n", text);
 }
 
-/* A line to whoever holds the tool as a function. */
-static void tell(const oct_cli_host *h, bool warning, const char *fmt, va_list ap)
-{
-    char text[1600];
-    if (!h->say)
-        return;
-    vsnprintf(text, sizeof text, fmt, ap);
-    h->say(h->arg, warning, text);
-}
-
 void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...)
 {
     if (cli->quiet || cli->verbose < level)
         return;
     va_list ap;
     va_start(ap, fmt);
-    if (cli->host)
-        tell(cli->host, false, fmt, ap);
-    else
-        vsay(cli, fmt, ap);
+    vsay(cli, fmt, ap);
     va_end(ap);
 }
 
@@ -64,12 +51,8 @@ void oct_cli_warn(oct_cli *cli, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    if (cli->host) {
-        tell(cli->host, true, fmt, ap);
-    } else {
-        say_head(cli, "warning: ", OCT_STYLE_WARNING);
-        vsay(cli, fmt, ap);
-    }
+    say_head(cli, "warning: ", OCT_STYLE_WARNING);
+    vsay(cli, fmt, ap);
     va_end(ap);
 }
 
@@ -77,12 +60,8 @@ void oct_cli_fault(oct_cli *cli, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    if (cli->host) {
-        tell(cli->host, true, fmt, ap);
-    } else {
-        say_head(cli, "", OCT_STYLE_ERROR);
-        vsay(cli, fmt, ap);
-    }
+    say_head(cli, "", OCT_STYLE_ERROR);
+    vsay(cli, fmt, ap);
     va_end(ap);
 }
 
@@ -163,9 +142,7 @@ int oct_cli_finish(oct_cli *cli, oct_status s, oct_err *err)
         if (err)
             *err = unwritten;
     }
-    if (s != OCT_OK && cli->host)
-        *cli->host->err = *err;
-    else if (s != OCT_OK && !reader_left(out, s, err))
+    if (s != OCT_OK && !reader_left(out, s, err))
         say_error(cli, s, err);
     oct_arena_destroy(cli->arena);
     cli->arena = NULL;

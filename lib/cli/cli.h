@@ -131,22 +131,10 @@ typedef struct oct_cli_command {
     const char *examples; /* as in oct_cli */
 } oct_cli_command;
 
-/* A host program that runs the tool as a function, and receives what a terminal would show. Arguments that name its
- * standard streams are OCT_EUSAGE. */
-typedef struct oct_cli_host {
-    void (*say)(void *arg, bool warning, const char *text); /* notes and warnings, a line each; NULL: nobody listens */
-    oct_progress_fn progress;                               /* NULL: nobody listens */
-    void *arg;                                              /* of both */
-    FILE *out;                                              /* takes what the tool prints for people ... */
-    oct_buf *documents;                                     /* ... and this the report that --json would write */
-    oct_err *err;                                           /* takes the fault that ends it */
-} oct_cli_host;
-
 typedef struct oct_cli {
     /* Set by the tool. */
-    const oct_cli_host *host; /* NULL: the tool is a program */
-    const char *name;         /* "qcalib" */
-    const char *summary;      /* one or two sentences */
+    const char *name;    /* "qcalib" */
+    const char *summary; /* one or two sentences */
     const oct_cli_opt *opts;
     const oct_cli_command *commands; /* n_commands of them, or NULL */
     size_t n_commands;
@@ -155,7 +143,7 @@ typedef struct oct_cli {
     const char *isa_note;              /* a line more of it, for --version --verbose; may be NULL */
     const char *isa_names;             /* what --isa accepts, for --help; may be NULL */
     bool (*is_data)(const char *path); /* whether a file's name is one of samples; may be NULL */
-    FILE *out, *err;                   /* NULL: stdout, stderr; of a host its own */
+    FILE *out, *err;                   /* NULL: stdout, stderr */
 
     /* Set by oct_cli_parse. */
     const oct_cli_command *command; /* NULL: the tool itself */

@@ -434,55 +434,7 @@ static oct_status check_outputs(const oct_cli *cli, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- a host ---- */
-
-/* Whether the value leads to standard input, output or error. */
-static bool is_standard_stream(const char *value, bool output)
-{
-    oct_place p;
-    const int fd = output && oct_place_find(&p, value, NULL) == OCT_OK ? p.fd : oct_path_fd(value);
-    return strcmp(value, "-") == 0 || (fd >= 0 && fd <= 2);
-}
-
-static oct_status refuse_stream(const char *value, bool output, oct_err *err)
-{
-    if (!is_standard_stream(value, output))
-        return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "'%s': the library reads and writes files, not the streams of its process", value);
-    oct_hint(err, "give the file's name; octet_report has the report as JSON");
-    return OCT_EUSAGE;
-}
-
-/* The streams of a host's process are its own. */
-static oct_status refuse_streams(const oct_cli *cli, oct_err *err)
-{
-    for (size_t i = 0; i < cli->n_live; i++) {
-        const oct_cli_live *l = &cli->live[i];
-        const oct_cli_kind k = l->o.kind;
-        if (!l->times)
-            continue;
-        if (k == OCT_CLI_STR || k == OCT_CLI_FILE || k == OCT_CLI_OUT || k == OCT_CLI_POSITIONAL)
-            OCT_TRY(refuse_stream(*(const char **)l->o.var, k == OCT_CLI_OUT, err));
-        const oct_cli_list *list = k == OCT_CLI_MULTI || k == OCT_CLI_POSITIONALS ? l->o.var : &(oct_cli_list){ 0 };
-        for (size_t n = 0; n < list->n; n++)
-            OCT_TRY(refuse_stream(list->v[n], false, err));
-    }
-    return OCT_OK;
-}
-
-/* A host gets the report of every command that can write one. */
-static void give_report(oct_cli *cli)
-{
-    const oct_cli_live *json = find_option(cli, "json", 4);
-    bool can = json && !json->times;
-    for (size_t i = 0; i < cli->n_live && can; i++) {
-        const oct_cli_opt *o = &cli->live[i].o;
-        if (o->kind == OCT_CLI_CONFLICT && (strcmp(o->name, "json") == 0 || strcmp(o->arg, "json") == 0))
-            can = !in_force(cli, strcmp(o->name, "json") == 0 ? o->arg : o->name);
-    }
-    if (can)
-        cli->json = "-";
-}
+/* ---- help ---- */
 
 /* Headings are the lines that begin with a letter and end in a colon. */
 static void print_help(FILE *f, const char *text)
@@ -552,8 +504,8 @@ static void choose_command(parse *p)
 
 oct_status oct_cli_parse(oct_cli *cli, int argc, char **argv, oct_err *err)
 {
-    cli->out = cli->host ? cli->host->out : cli->out ? cli->out : stdout;
-    cli->err = cli->host ? cli->host->out : cli->err ? cli->err : stderr;
+    cli->out = cli->out ? cli->out : stdout;
+    cli->err = cli->err ? cli->err : stderr;
     oct_progress_init(&cli->progress, cli->err, 0);
     cli->arena = oct_arena_create();
     if (!cli->arena)
@@ -571,16 +523,8 @@ oct_status oct_cli_parse(oct_cli *cli, int argc, char **argv, oct_err *err)
         return print_page(cli, err);
     OCT_TRY(give_positionals(&p, err));
     OCT_TRY(check_rules(cli, err));
-    if (cli->host) {
-        OCT_TRY(refuse_streams(cli, err));
-        give_report(cli);
-    }
     OCT_TRY(check_outputs(cli, err));
     const oct_cli_live *pr = find_option(cli, "progress", 8);
     oct_progress_init(&cli->progress, cli->err, pr && pr->times ? !pr->off : cli->quiet ? 0 : -1);
-    if (cli->host) {
-        cli->progress.pass = cli->host->progress;
-        cli->progress.arg = cli->host->arg;
-    }
     return OCT_OK;
 }

@@ -59,10 +59,6 @@ static void describe(const oct_progress *p, oct_buf *b, int64_t done, int64_t to
 void oct_progress_report(void *arg, const char *what, int64_t done, int64_t total)
 {
     oct_progress *p = arg;
-    if (p && p->pass) {
-        p->pass(p->arg, what, done, total);
-        return;
-    }
     if (!p || p->mode == OCT_PROGRESS_OFF)
         return;
     what = what ? what : "working";

@@ -18,9 +18,7 @@ typedef enum oct_progress_mode {
 } oct_progress_mode;
 
 typedef struct oct_progress {
-    FILE *out;            /* borrowed */
-    oct_progress_fn pass; /* receives the reports; NULL: they are drawn */
-    void *arg;
+    FILE *out; /* borrowed */
     oct_progress_mode mode;
     double (*now)(void); /* seconds; oct_now but in tests */
     char what[64];       /* the step being drawn */

@@ -24,10 +24,10 @@ static int run(int argc, char **argv)
 {
     const char *tool = argv[0];
     if (strcmp(tool, "qconvert") == 0)
-        return qconvert_main(argc, argv, NULL);
+        return qconvert_main(argc, argv);
     if (strcmp(tool, "qcalib") == 0)
-        return qcalib_main(argc, argv, NULL);
-    return strcmp(tool, "qeval") == 0 ? qeval_main(argc, argv, NULL) : 0;
+        return qcalib_main(argc, argv);
+    return strcmp(tool, "qeval") == 0 ? qeval_main(argc, argv) : 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -9,13 +9,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-static const oct_cli_host *host; /* the host of the current run, or NULL */
-
-void tool_init(oct_cli *cli, const oct_cli_host *h)
+void tool_init(oct_cli *cli)
 {
-    cli->host = host = h;
-    if (!h)
-        oct_io_start();
+    oct_io_start();
     cli->isa_text = oct_isa_name(oct_isa_detect());
     static char note[80];
     snprintf(note, sizeof note, "amx: %s", oct_isa_no_amx() ? oct_isa_no_amx() : "used");
@@ -31,8 +27,7 @@ static void say_leftover(void *cli, const char *path)
 
 oct_status tool_start(oct_cli *cli, oct_err *err)
 {
-    if (!cli->host)
-        oct_io_guard(cli->name);
+    oct_io_guard(cli->name);
     oct_out_on_leftover(say_leftover, cli);
     const char *isa = cli->isa ? cli->isa : getenv("OCT_ISA");
     if (!isa)
@@ -47,7 +42,6 @@ int tool_finish(oct_cli *cli, oct_status s, oct_err *err)
 {
     oct_out_on_leftover(NULL, NULL);
     oct_out_unclaim();
-    host = NULL;
     return oct_cli_finish(cli, s, err);
 }
 
@@ -107,12 +101,6 @@ oct_voice tool_voice(oct_cli *cli)
 
 oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err)
 {
-    if (text->failed)
-        return oct_nomem(err);
-    if (host && strcmp(path, "-") == 0) {
-        oct_buf_add(host->documents, oct_buf_str(text), text->len);
-        return host->documents->failed ? oct_nomem(err) : OCT_OK;
-    }
     return oct_write_text(path, text, err);
 }
 

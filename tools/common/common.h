@@ -7,19 +7,18 @@
 #include "api/samples.h"
 #include "cli/cli.h"
 
-/* The tools as functions. The main function of the programs calls them with host NULL (tools/common/program.c); the
- * library calls them one at a time. They return the exit code. */
-int qcalib_main(int argc, char **argv, const oct_cli_host *host);
-int qconvert_main(int argc, char **argv, const oct_cli_host *host);
-int qeval_main(int argc, char **argv, const oct_cli_host *host);
+/* The tools. The main functions of the programs call them (tools/common/program.c). They return the exit code. */
+int qcalib_main(int argc, char **argv);
+int qconvert_main(int argc, char **argv);
+int qeval_main(int argc, char **argv);
 
 /* The first call, before oct_cli_parse: makes sure that a program has the descriptors 0 to 2, and sets what --version
  * and --help say about instruction sets. */
-void tool_init(oct_cli *cli, const oct_cli_host *host);
+void tool_init(oct_cli *cli);
 /* The call after oct_cli_parse: protects the files of a program, warns of files that killed runs have left beside
  * outputs, and applies --isa. */
 oct_status tool_start(oct_cli *cli, oct_err *err);
-/* The last call: oct_cli_finish, and cleaning up for a further run in the same process. */
+/* The last call: oct_cli_finish, and an end to the claims of outputs. */
 int tool_finish(oct_cli *cli, oct_status s, oct_err *err);
 
 /* Loads a model; cli: oct_cli *. OCT_EUSAGE with a hint to --data: it is a folder, or its name is that of samples. */

@@ -3,5 +3,5 @@
 
 int main(int argc, char **argv)
 {
-    return TOOL_MAIN(argc, argv, NULL);
+    return TOOL_MAIN(argc, argv);
 }

@@ -27,7 +27,7 @@ static oct_status import_ranges(oct_cli *cli, const foreign_args *f, oct_err *er
     return oct_table_import(f->file, f->model, f->output, &h, err);
 }
 
-int qcalib_main(int argc, char **argv, const oct_cli_host *host)
+int qcalib_main(int argc, char **argv)
 {
     calib_args c = { 0 };
     table_args t = { 0 };
@@ -118,7 +118,7 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
         .n_commands = OCT_COUNT(commands),
         .examples = "  qcalib m.onnx --data photos/ --preprocess imagenet --samples 256 -o m.calib\n",
     };
-    tool_init(&cli, host);
+    tool_init(&cli);
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);
     if (s == OCT_OK && !cli.done)
         s = tool_start(&cli, &err);

@@ -258,7 +258,7 @@ static convert_args defaults(int argc, char **argv)
     return a;
 }
 
-int qconvert_main(int argc, char **argv, const oct_cli_host *host)
+int qconvert_main(int argc, char **argv)
 {
     convert_args a = defaults(argc, argv);
     const oct_cli_opt run[] = {
@@ -404,7 +404,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
                     "  qconvert mobilenet.onnx --calib mobilenet.calib -o out.onnx\n"
                     "  qconvert decoder.onnx --scheme weight-only --block-size 64\n",
     };
-    tool_init(&cli, host);
+    tool_init(&cli);
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);
     a.x.dry_run |= a.print_graph != NULL;
     if (s == OCT_OK && !cli.done)

@@ -217,7 +217,7 @@ static const char *runner_for_name(size_t i, const char **summary)
         OPT_OUT(0, "junit", &(a)->junit, "write JUnit XML, for CI"),  \
         OPT_OUT(0, "markdown", &(a)->markdown, "write short tables in Markdown; for the summary of a CI job")
 
-int qeval_main(int argc, char **argv, const oct_cli_host *host)
+int qeval_main(int argc, char **argv)
 {
     qeval_args a = { .rtol = 1e-3, .atol = 1e-5, .x.runner_timeout = 120, .argc = argc, .argv = argv };
     const oct_cli_opt opts[] = {
@@ -437,7 +437,7 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
                     "  qeval model.onnx --data x.npy --outputs y.npz\n"
                     "  qeval model.onnx theirs.onnx --data x.npy --sensitivity\n",
     };
-    tool_init(&cli, host);
+    tool_init(&cli);
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);
     if (s == OCT_OK && !cli.done)
         s = tool_start(&cli, &err);
