@@ -26,7 +26,7 @@ class Model:
     processor. Threads that call one Model take turns. A copy, also one that is sent to another process, loads the model again. Raises Error."""
 
     def __init__(self, path: Any, threads: int = 0) -> None:
-        self._place = None # for __del__, if the next lines raise
+        self._place: Any = None # for __del__, if the next lines raise
         self._content = inputs.content_of(path) # the library reads it as long as the model lives
         self._path, self._threads = None if self._content is not None else os.path.abspath(inputs.file_of(path)), threads
         at = ctypes.c_void_p()

@@ -23,7 +23,7 @@ def _provider():
 def onnxruntime_devices() -> List[Any]:
     """The devices of the provider for ONNX Runtime, for SessionOptions.add_provider_for_devices. Registers it if that is not done yet: the library that
     OCTET_PROVIDER names, the one in the package, or the system's."""
-    import onnxruntime # pylint: disable=import-outside-toplevel # most users of this module need none
+    import onnxruntime # type: ignore # pylint: disable=import-outside-toplevel # most users of this module need none
     def devices():
         return [d for d in onnxruntime.get_ep_devices() if d.ep_name == PROVIDER]
     if not devices():

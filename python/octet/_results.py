@@ -37,7 +37,7 @@ class Metric:
     name: str = ""
     value: Optional[float] = None #: shares are 0 to 1, "sqnr" is in dB; None: infinitely good
     float_value: Optional[float] = None #: None: the metric compares with the float model
-    drop: Optional[float] = None #: how much worse than the float model, in units of the metric
+    drop: Optional[float] = None #: how much worse than the float model, as max_drop counts it: in units of the metric; of "sqnr" noise to signal
     low: Optional[float] = None #: the 95 % interval of the drop
     high: Optional[float] = None
     within_noise: Optional[bool] = None #: the interval holds 0
