@@ -41,6 +41,13 @@ typedef struct oct_given_samples {
     oct_status (*get)(void *arg, int64_t i, const oct_input_desc *inputs, size_t n, oct_array *array, oct_err *err);
     void *arg;
     int64_t count;
+    /* The rest may be zero. */
+    bool whole;    /* get is asked for all inputs of the model, also for those that have default values */
+    int64_t group; /* so many samples after each other are a recording, which is chosen or held out as a whole, and
+                      count is a multiple of it; 0: all are one */
+    char *(*name)(void *arg, int64_t i); /* of a sample, to be released with oct_free; NULL when out of memory */
+    const char *preprocess, *words;      /* what oct_source_preprocess and oct_source_preprocess_words say */
+    uint64_t stamp;                      /* changes if the samples do (oct_source_list_hash) */
 } oct_given_samples;
 
 /* All strings and arrays are borrowed for the call of oct_source_open only. */

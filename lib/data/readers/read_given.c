@@ -1,31 +1,51 @@
 /* lib/data/readers/read_given.c -- reader: samples that the caller has (oct_given_samples). */
 #include "data/readers/readers.h"
 
+#include "base/io.h"
 #include "base/mem.h"
 
 #include <string.h>
 
 typedef struct giver {
-    const oct_feed_ctx *ctx;
-    oct_array *view; /* [ctx->n] */
+    const oct_given_samples *from;
+    oct_input_desc *inputs; /* [n]: those that are asked for */
+    size_t n;
+    oct_array *view; /* [n] */
     int64_t at;
 } giver;
+
+static void given_close(void *self)
+{
+    giver *g = self;
+    if (!g)
+        return;
+    oct_free(g->view);
+    oct_free(g->inputs);
+    oct_free(g);
+}
 
 static oct_status given_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
     giver *g = oct_calloc(1, sizeof *g);
-    if (!g || !(g->view = oct_calloc(ctx->n + 1, sizeof *g->view))) {
-        oct_free(g);
+    if (!g)
+        return oct_nomem(err);
+    g->from = ctx->given;
+    g->n = ctx->n + (ctx->given->whole ? ctx->n_extra : 0);
+    g->inputs = oct_calloc(g->n + 1, sizeof *g->inputs);
+    g->view = oct_calloc(g->n + 1, sizeof *g->view);
+    if (!g->inputs || !g->view) {
+        given_close(g);
         return oct_nomem(err);
     }
-    g->ctx = ctx;
+    for (size_t i = 0; i < g->n; i++)
+        g->inputs[i] = i < ctx->n ? ctx->inputs[i] : ctx->extra[i - ctx->n];
     *self = g;
     return OCT_OK;
 }
 
 static int64_t given_count(void *self)
 {
-    return ((giver *)self)->ctx->given->count;
+    return ((giver *)self)->from->count;
 }
 
 /* A copy, as the caller's array is valid until the next sample only. Without the dimension of the batch it is a row. */
@@ -43,19 +63,20 @@ static oct_status take(const oct_input_desc *in, const oct_array *view, oct_part
 static oct_status given_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
 {
     giver *g = self;
-    const oct_given_samples *from = g->ctx->given;
+    const oct_given_samples *from = g->from;
     if (g->at >= from->count) {
         *end = true;
         return OCT_OK;
     }
     const int64_t at = g->at++;
-    if (!(item->name = oct_strprintf(OCT_GIVEN "[%lld]", (long long)at)))
+    item->name = from->name ? from->name(from->arg, at) : oct_strprintf(OCT_GIVEN "[%lld]", (long long)at);
+    if (!item->name)
         return oct_nomem(err);
     if (!want)
         return OCT_OK;
-    OCT_TRY(from->get(from->arg, at, g->ctx->inputs, g->ctx->n, g->view, err));
-    for (size_t i = 0; i < g->ctx->n; i++)
-        OCT_TRY(take(&g->ctx->inputs[i], &g->view[i], &item->parts[i], err));
+    OCT_TRY(from->get(from->arg, at, g->inputs, g->n, g->view, err));
+    for (size_t i = 0; i < g->n; i++)
+        OCT_TRY(take(&g->inputs[i], &g->view[i], &item->parts[i], err));
     return OCT_OK;
 }
 
@@ -65,10 +86,10 @@ static oct_status given_rewind(void *self, oct_err *err)
     return OCT_OK;
 }
 
-static void given_close(void *self)
+static uint64_t given_stamp(void *self, uint64_t h)
 {
-    oct_free(((giver *)self)->view);
-    oct_free(self);
+    const uint64_t stamp = ((giver *)self)->from->stamp;
+    return stamp ? oct_hash(h, &stamp, sizeof stamp) : h;
 }
 
 const oct_reader oct_read_given = {
@@ -76,5 +97,6 @@ const oct_reader oct_read_given = {
     .count = given_count,
     .next = given_next,
     .rewind = given_rewind,
+    .stamp = given_stamp,
     .close = given_close,
 };

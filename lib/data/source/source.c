@@ -232,7 +232,8 @@ static char *keep(oct_arena *a, oct_buf *b)
 static oct_status describe_steps(oct_source *s, oct_err *err)
 {
     oct_buf text = OCT_BUF_INIT, words = OCT_BUF_INIT;
-    for (size_t i = 0; i < s->n_inputs; i++) {
+    const oct_given_samples *given = s->ctx.given;
+    for (size_t i = 0; i < s->n_inputs && !(given && given->words); i++) {
         const char *name = s->inputs[i].name;
         oct_buf prefix = OCT_BUF_INIT;
         if (s->n_inputs > 1)
@@ -251,6 +252,10 @@ static oct_status describe_steps(oct_source *s, oct_err *err)
             oct_buf_puts(&words, "zeros, as nothing reads it");
         else
             oct_steps_words(&s->steps[i], oct_input_is_picture(&s->inputs[i]), &words);
+    }
+    if (given && given->words) {
+        oct_buf_puts(&text, given->preprocess);
+        oct_buf_puts(&words, given->words);
     }
     s->text = keep(s->arena, &text);
     s->words = keep(s->arena, &words);
@@ -337,12 +342,13 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
     OCT_TRY(parse_steps(s, o, err));
     OCT_TRY(oct_source_assign(s, o, err));
     OCT_TRY(oct_interned_create(&s->ctx.texts, err));
+    s->ctx.given = o->given;
+    s->group = o->given && !o->n_specs && o->given->group > 1 ? o->given->group : 1;
     OCT_TRY(describe_steps(s, err));
     for (size_t i = 0; i < o->n_specs; i++)
         OCT_TRY(o->synthetic && strcmp(o->specs[i], OCT_SYNTHETIC) == 0
                     ? oct_spec_synthetic(s->arena, &s->leaves, err)
                     : oct_spec_expand(o->specs[i], s->arena, &s->leaves, err));
-    s->ctx.given = o->given;
     if (o->given)
         OCT_TRY(oct_spec_given(s->arena, &s->leaves, err));
     if (o->labels)

@@ -65,6 +65,7 @@ struct oct_source {
     int64_t asked, total, n_chosen; /* total: number of all samples, -1 if unknown; n_chosen: number of chosen ones, as
                                        many as were asked for if total is unknown */
     bool first, hold, once;
+    int64_t group; /* so many samples after each other are chosen together; 1: each alone */
     uint64_t seed;
     size_t store_bytes;
     oct_store store;  /* of a stream */

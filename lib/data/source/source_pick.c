@@ -59,7 +59,8 @@ static bool chosen(const oct_source *s, int64_t index)
 {
     if (s->total < 0)
         return s->asked == 0 || index < s->asked;
-    return s->first ? index < s->n_chosen : oct_spread_has(s->total, s->n_chosen, index, s->seed);
+    const int64_t g = s->group;
+    return s->first ? index < s->n_chosen : oct_spread_has(s->total / g, s->n_chosen / g, index / g, s->seed);
 }
 
 /* Whether a place among the samples of the side is in the picked part, which is one of each n. */
@@ -75,9 +76,10 @@ static bool is_part(const oct_pick *p, int64_t at)
 static bool wanted(const oct_source *s, bool side)
 {
     const oct_pick *p = &s->pick;
-    if (!side || !is_part(p, s->at_side))
+    const int64_t g = s->group, at = s->at_side / g;
+    if (!side || !is_part(p, at))
         return false;
-    const int64_t place = s->at_side / (p->n > 1 ? p->n : 1);
+    const int64_t place = at / (p->n > 1 ? p->n : 1) * g + s->at_side % g;
     return s->n_part < 0 ? !p->most || place < p->most : oct_spread_has(s->n_part, p->most, place, 0);
 }
 
@@ -242,7 +244,8 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
         t->mark = s->read;
         t->index = s->index;
         t->place = s->pick.most ? s->n_wanted : s->at_side;
-        t->begins = s->fresh || (is_sound(s, &t->item) && !t->item.inside);
+        t->begins =
+            s->fresh || (is_sound(s, &t->item) && !t->item.inside) || (s->group > 1 && s->index % s->group == 0);
         t->wanted = want || over;
         s->fresh = over;
         advance(s, side, mine);
@@ -378,17 +381,17 @@ static int64_t count_part(const oct_source *s)
 {
     if (s->n_side < 0 || s->pick.n <= 1)
         return s->n_side;
-    const int64_t whole = s->n_side / s->pick.n;
-    for (int64_t at = whole * s->pick.n; at < s->n_side; at++)
+    const int64_t groups = s->n_side / s->group, whole = groups / s->pick.n;
+    for (int64_t at = whole * s->pick.n; at < groups; at++)
         if (is_part(&s->pick, at))
-            return whole + 1;
-    return whole;
+            return (whole + 1) * s->group;
+    return whole * s->group;
 }
 
 /* Sets what depends on the number of samples and the pick. */
 void oct_source_start_pass(oct_source *s)
 {
-    s->n_chosen = s->total < 0 ? s->asked : oct_choice_count(s->total, s->asked, s->hold);
+    s->n_chosen = s->total < 0 ? s->asked : oct_choice_count(s->total / s->group, s->asked, s->hold) * s->group;
     s->n_side = s->total >= 0                ? (s->pick.aside ? s->total - s->n_chosen : s->n_chosen)
                 : s->pick.aside && !s->asked ? 0
                                              : -1;
