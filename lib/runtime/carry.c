@@ -75,6 +75,18 @@ static oct_status keep(const oct_operand *x, size_t number, oct_array *a, oct_er
     return OCT_OK;
 }
 
+/* A copy of the state before. */
+static oct_status keep_on(const oct_array *before, oct_array *a, oct_err *err)
+{
+    if (a->bytes != before->bytes || a->dtype != before->dtype || a->rank != before->rank) {
+        oct_array_free(a);
+        OCT_TRY(oct_array_create(a, before->dtype, before->rank, before->dims, err));
+    }
+    memcpy(a->dims, before->dims, sizeof a->dims);
+    memcpy(a->data, before->data, before->bytes);
+    return OCT_OK;
+}
+
 const oct_operand *oct_carry_plan(const void *from, size_t i)
 {
     return oct_plan_output(from, i);
@@ -85,7 +97,13 @@ oct_status oct_carry_keep(oct_carry *c, oct_carry_output_fn output, const void *
     if (!c || !c->n)
         return OCT_OK;
     c->side ^= 1;
-    for (size_t i = 0; i < c->n; i++)
-        OCT_TRY(keep(output(from, c->states[i].output), c->states[i].output, &c->kept[c->side][i], err));
+    for (size_t i = 0; i < c->n; i++) {
+        const oct_operand *x = output(from, c->states[i].output);
+        const oct_array *before = &c->kept[c->side ^ 1][i];
+        if (x->count == 0 && before->bytes)
+            OCT_TRY(keep_on(before, &c->kept[c->side][i], err));
+        else
+            OCT_TRY(keep(x, c->states[i].output, &c->kept[c->side][i], err));
+    }
     return OCT_OK;
 }

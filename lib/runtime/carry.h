@@ -28,8 +28,9 @@ const oct_array *oct_carry_arrays(oct_carry *c, const oct_array *arrays, bool fo
 typedef const oct_operand *(*oct_carry_output_fn)(const void *from, size_t i);
 const oct_operand *oct_carry_plan(const void *from, size_t i); /* from: an oct_plan */
 
-/* Copies the states that a run has returned. c NULL: does nothing. OCT_EUNSUPPORTED for a state that is not a tensor of
- * numbers; OCT_ENOMEM. */
+/* Copies the states that a run has returned. One that is returned without elements stays what it was: merged decoders
+ * return none of the encoder's keys and values behind the prompt. c NULL: does nothing. OCT_EUNSUPPORTED for a state
+ * that is not a tensor of numbers; OCT_ENOMEM. */
 oct_status oct_carry_keep(oct_carry *c, oct_carry_output_fn output, const void *from, oct_err *err);
 
 #endif
