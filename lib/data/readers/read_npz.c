@@ -36,6 +36,8 @@ typedef struct set {
     char (*names)[256];
     oct_feed *feeds;
     int64_t count, at;
+    int64_t *lengths; /* [count]: how long each sample is; NULL: all are as long as their arrays */
+    bool *cut;        /* [n_inputs]: whether that counts entries of this input */
 } set;
 
 static void set_close(void *self)
@@ -52,6 +54,8 @@ static void set_close(void *self)
     oct_free(r->members);
     oct_free(r->names);
     oct_free(r->feeds);
+    oct_free(r->lengths);
+    oct_free(r->cut);
     oct_free(r->inputs);
     oct_free(r->part);
     oct_free(r->path);
@@ -269,6 +273,97 @@ static oct_status take_inputs(set *r, const oct_feed_ctx *ctx, oct_err *err)
     return OCT_OK;
 }
 
+/* ---- samples of different lengths ---- */
+
+static bool is_whole(oct_dtype t)
+{
+    return t == OCT_S64 || t == OCT_S32 || t == OCT_BOOL;
+}
+
+/* Whether the rows of an input have a length of their own in the array: its second dimension, which the model leaves
+ * free. */
+static bool has_length(const set *r, size_t i)
+{
+    const member *m = &r->members[r->feeds[i].array];
+    const oct_input_desc *in = &r->inputs[i];
+    return r->feeds[i].mode == OCT_FEED_ROWS && m->shape.rank > 1 && in->rank == m->shape.rank && in->dims[1] < 0;
+}
+
+/* Which inputs are cut: the first with a length, and those of as many entries that are whole numbers, too, or floats.
+ * So the rows of an encoder stay, which only happen to be as many as the tokens. *width: that length; 0: none. */
+static oct_status choose_cut(set *r, int64_t *width, oct_err *err)
+{
+    *width = 0;
+    if (!(r->cut = oct_calloc(r->n_inputs + 1, sizeof *r->cut)))
+        return oct_nomem(err);
+    bool whole = false;
+    for (size_t i = 0; i < r->n_inputs; i++) {
+        const member *m = &r->members[r->feeds[i].array];
+        if (!has_length(r, i) || m->shape.dims[1] < 1)
+            continue;
+        if (!*width) {
+            *width = m->shape.dims[1];
+            whole = is_whole(r->inputs[i].dtype);
+        }
+        r->cut[i] = m->shape.dims[1] == *width && is_whole(r->inputs[i].dtype) == whole;
+    }
+    return OCT_OK;
+}
+
+static oct_status load_lengths(set *r, member *m, int64_t width, oct_err *err)
+{
+    const size_t n = (size_t)r->count, bytes = m->head.bytes;
+    if (m->shape.rank != 1 || m->shape.dims[0] != r->count || !is_whole(m->shape.dtype) || m->shape.dtype == OCT_BOOL) {
+        char text[96];
+        oct_fail(err, OCT_EMALFORMED, "array 'lengths' is %s of %s, and there are %lld samples",
+                 oct_dims_text(text, m->shape.rank, m->shape.dims), oct_dtype_name(m->shape.dtype),
+                 (long long)r->count);
+        oct_hint(
+            err,
+            "it is how long each sample is, as int64 or int32; an array that means something else has another name");
+        return OCT_EMALFORMED;
+    }
+    r->lengths = oct_calloc(n + 1, sizeof *r->lengths);
+    void *raw = oct_alloc(bytes + 1);
+    oct_status s = r->lengths && raw ? OCT_OK : oct_nomem(err);
+    if (s == OCT_OK && m->deflated)
+        s = inflate_next(m, raw, bytes, err);
+    else if (s == OCT_OK && bytes)
+        memcpy(raw, m->data + m->head.offset, bytes);
+    if (s == OCT_OK)
+        s = oct_array_convert(m->shape.dtype, raw, OCT_S64, r->lengths, n, err);
+    oct_free(raw);
+    for (size_t i = 0; i < n && s == OCT_OK; i++)
+        if (r->lengths[i] < 1 || r->lengths[i] > width)
+            s = oct_fail(err, OCT_EMALFORMED, "array 'lengths': sample %zu has %lld entries, and there are %lld", i,
+                         (long long)r->lengths[i], (long long)width);
+    return s;
+}
+
+/* An archive with an array `lengths` that no input takes has samples of different lengths, padded to one. */
+static oct_status take_lengths(set *r, const oct_feed_ctx *ctx, oct_err *err)
+{
+    int64_t width;
+    size_t at = 0;
+    while (at < r->n && strcmp(r->names[at], "lengths") != 0)
+        at++;
+    if (at == r->n || is_input(ctx, "lengths"))
+        return OCT_OK;
+    for (size_t i = 0; i < r->n_inputs; i++)
+        if (r->feeds[i].array == at)
+            return OCT_OK;
+    OCT_TRY(choose_cut(r, &width, err));
+    return width ? load_lengths(r, &r->members[at], width, err) : OCT_OK;
+}
+
+/* The part of a row that belongs to the sample. */
+static void cut_row(oct_array *row, int64_t length)
+{
+    if (row->dims[0] > 0)
+        row->bytes = row->bytes / (size_t)row->dims[0] * (size_t)length;
+    row->dims[0] = length;
+}
+
 static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, void **self, oct_err *err)
 {
     set *r = NULL;
@@ -280,6 +375,8 @@ static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, v
     }
     if ((s = list_archive(r, ctx, err)) == OCT_OK && (s = take_inputs(r, ctx, err)) == OCT_OK)
         s = plan(r, &(oct_feed_ctx){ .inputs = r->inputs, .n = r->n_inputs }, err);
+    if (s == OCT_OK)
+        s = take_lengths(r, ctx, err);
     return finish(s, r, self, err);
 }
 
@@ -389,6 +486,8 @@ static oct_status fill(set *r, size_t input, int64_t index, bool want, oct_part 
     }
     if (want && m->head.dtype == OCT_STRING)
         OCT_TRY(take_texts(r, m, &p, err));
+    if (want && r->lengths && r->cut[input])
+        cut_row(&p.array, r->lengths[index]);
     if (want)
         *part = p;
     return OCT_OK;
