@@ -185,7 +185,8 @@ static oct_status open_source(const oct_evaluation *s, oct_samples *d, oct_sourc
     *d = (oct_samples){ .of = s->x.samples, .shard_i = s->x.shard, .shard_n = s->x.shards, .given = s->h.given };
     OCT_TRY(oct_samples_read_states(s->models[0].graph, d, err));
     d->of.first |= d->n_state && d->of.samples; /* states need all samples in between */
-    return oct_samples_open_inputs(inputs, n, d, 0, src, err);
+    OCT_TRY(oct_samples_open_inputs(inputs, n, d, 0, src, err));
+    return d->n_state ? oct_lengthen_masks(*src, s->models[0].graph, d->state, d->n_state, inputs, err) : OCT_OK;
 }
 
 oct_status oct_evaluation_open_samples(oct_evaluation *s, oct_err *err)

@@ -118,7 +118,7 @@ oct_status oct_samples_open(const oct_graph *g, oct_samples *d, int threads, oct
     oct_status s = a ? oct_inputs_describe(&g, 1, a, &in, &n, err) : oct_nomem(err);
     if (s == OCT_OK)
         s = oct_samples_open_inputs(in, n, d, threads, src, err);
-    if (s == OCT_OK && d->n_state && (s = oct_follow(*src, g, d->state, d->n_state, err)) != OCT_OK) {
+    if (s == OCT_OK && d->n_state && (s = oct_follow(*src, g, d->state, d->n_state, in, err)) != OCT_OK) {
         oct_source_close(*src);
         *src = NULL;
     }

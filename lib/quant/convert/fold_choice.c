@@ -24,7 +24,7 @@ static oct_status turn_samples(const oct_conversion *c, oct_source *src, const o
                                oct_err *err)
 {
     OCT_TRY(oct_source_exchange_steps(src, steps, err));
-    return c->o.n_states ? oct_follow(src, m->graph, c->o.states, c->o.n_states, err) : OCT_OK;
+    return c->o.n_states ? oct_follow(src, m->graph, c->o.states, c->o.n_states, NULL, err) : OCT_OK;
 }
 
 /* Takes model and inputs of the conversion that folds, `of`, into one that was opened and does not fold. *steps: how
