@@ -149,6 +149,7 @@ typedef struct octet_samples {
     bool skip_bad;          /* leave out broken samples instead of stopping */
     octet_texts states;     /* "OUT=IN" */
     const char *labels;     /* a file, or NULL */
+    int64_t generate;       /* tokens that a decoder generates after each sample, as --generate; 0: none */
 } octet_samples;
 
 /* What a calibration is to do, as qcalib(1). octet_calibrate_init sets all members. Borrowed for the call. */

@@ -104,6 +104,8 @@ static void bind(oct_checkpoint *p, const octet_calibrate_options *a, const oct_
     snprintf(text, sizeof text, "%lld/%lld", (long long)a->shard, (long long)(a->shards ? a->shards : 1));
     oct_checkpoint_bind(p, "shard", text);
     oct_checkpoint_bind(p, "skip-bad", a->samples.skip_bad ? "yes" : "no");
+    if (a->samples.generate)
+        oct_buf_printf(&states, " --generate %lld", (long long)a->samples.generate);
     oct_checkpoint_bind(p, "state", oct_buf_str(&states));
     oct_checkpoint_bind_hash(p, "files", oct_source_list_hash(src));
     oct_checkpoint_bind_hash(p, "tensors", values);

@@ -184,9 +184,11 @@ static oct_status open_source(const oct_evaluation *s, oct_samples *d, oct_sourc
     OCT_TRY(oct_eval_inputs(s->models, s->n_models, s->arena, &inputs, &n, err));
     *d = (oct_samples){ .of = s->x.samples, .shard_i = s->x.shard, .shard_n = s->x.shards, .given = s->h.given };
     OCT_TRY(oct_samples_read_states(s->models[0].graph, d, err));
-    d->of.first |= d->n_state && d->of.samples; /* states need all samples in between */
-    OCT_TRY(oct_samples_open_inputs(inputs, n, d, 0, src, err));
-    return d->n_state ? oct_lengthen_masks(*src, s->models[0].graph, d->state, d->n_state, inputs, err) : OCT_OK;
+    d->of.first |= d->n_state && d->of.samples && !d->of.generate; /* states need all samples in between */
+    OCT_TRY(oct_samples_open_inputs(s->models[0].graph, inputs, n, d, 0, src, err));
+    if (!d->n_state || d->of.generate)
+        return OCT_OK;
+    return oct_lengthen_masks(*src, s->models[0].graph, d->state, d->n_state, inputs, err);
 }
 
 oct_status oct_evaluation_open_samples(oct_evaluation *s, oct_err *err)

@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 #include "base/number_text.h"
+#include "eval/run/decoder_inputs.h"
+#include "eval/run/generate.h"
 #include "passes/input_pixels.h"
 #include "runtime/runner.h"
 
@@ -15,6 +17,12 @@ oct_status oct_samples_check(const octet_samples *s, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "a number of samples is below 0");
     if (s->get && s->data.n)
         return oct_fail(err, OCT_EUSAGE, "samples are given twice: as data, and by a function");
+    if (s->generate < 0 || s->generate > OCT_GENERATE_MOST)
+        return oct_fail(err, OCT_EUSAGE, "%lld tokens to generate: not between 0 and %d", (long long)s->generate,
+                        OCT_GENERATE_MOST);
+    if (s->generate && (s->skip_bad || s->labels))
+        return oct_fail(err, OCT_EUSAGE, "samples that a decoder generates have no %s",
+                        s->labels ? "labels" : "broken ones to leave out");
     return OCT_OK;
 }
 
@@ -78,11 +86,14 @@ oct_status oct_samples_read_states(const oct_graph *g, oct_samples *d, oct_err *
         OCT_TRY(check_state(g, d, &s, err));
         d->state[d->n_state++] = s;
     }
-    return OCT_OK;
+    return d->of.generate ? oct_cache_pairs(g, d->state, OCT_STATES_MAX, &d->n_state, err) : OCT_OK;
 }
 
-oct_status oct_samples_open_inputs(const oct_input_desc *in, size_t n, oct_samples *d, int threads, oct_source **src,
-                                   oct_err *err)
+/* ---- opening ---- */
+
+/* The samples as they are asked for; tokens are generated after them later. */
+static oct_status open_given(const oct_input_desc *in, size_t n, oct_samples *d, int threads, oct_source **src,
+                             oct_err *err)
 {
     const char *states[OCT_STATES_MAX];
     for (size_t i = 0; i < d->n_state; i++)
@@ -100,13 +111,51 @@ oct_status oct_samples_open_inputs(const oct_input_desc *in, size_t n, oct_sampl
                              .samples = d->of.samples,
                              .first = d->of.first,
                              .seed = d->of.seed < 0 ? 0 : (uint64_t)d->of.seed,
-                             .hold = d->hold,
-                             .shard_i = d->shard_i,
-                             .shard_n = d->shard_n,
+                             .hold = d->hold && !d->of.generate,
+                             .shard_i = d->of.generate ? 0 : d->shard_i,
+                             .shard_n = d->of.generate ? 0 : d->shard_n,
                              .threads = threads,
                              .synthetic = d->synthetic,
                              .given = d->of.get ? &d->given : NULL };
     return oct_source_open(&o, src, err);
+}
+
+/* The samples that the decoder makes of prompts. */
+static oct_status open_generated(const oct_graph *g, const oct_input_desc *in, size_t n, oct_samples *d, int threads,
+                                 oct_source *prompts, oct_source **src, oct_err *err)
+{
+    oct_generator *x;
+    const char *states[OCT_STATES_MAX];
+    OCT_TRY(oct_generator_create(g, d->state, d->n_state, prompts, in, n, d->of.generate, &x, err));
+    for (size_t i = 0; i < d->n_state; i++)
+        states[i] = in[d->state[i].input].name;
+    const oct_source_options o = { .states = states,
+                                   .n_states = d->n_state,
+                                   .inputs = in,
+                                   .n_inputs = n,
+                                   .hold = d->hold,
+                                   .shard_i = d->shard_i,
+                                   .shard_n = d->shard_n,
+                                   .threads = threads,
+                                   .given = oct_generator_samples(x) };
+    const oct_status s = oct_source_open(&o, src, err);
+    if (s == OCT_OK)
+        oct_source_set_visit(*src, NULL, oct_generator_destroy, x);
+    else
+        oct_generator_destroy(x);
+    return s;
+}
+
+oct_status oct_samples_open_inputs(const oct_graph *g, const oct_input_desc *in, size_t n, oct_samples *d, int threads,
+                                   oct_source **src, oct_err *err)
+{
+    oct_source *prompts = NULL;
+    if (!d->of.generate)
+        return open_given(in, n, d, threads, src, err);
+    OCT_TRY(open_given(in, n, d, threads, &prompts, err));
+    const oct_status s = open_generated(g, in, n, d, threads, prompts, src, err);
+    oct_source_close(prompts);
+    return s;
 }
 
 oct_status oct_samples_open(const oct_graph *g, oct_samples *d, int threads, oct_source **src, oct_err *err)
@@ -117,8 +166,9 @@ oct_status oct_samples_open(const oct_graph *g, oct_samples *d, int threads, oct
     size_t n;
     oct_status s = a ? oct_inputs_describe(&g, 1, a, &in, &n, err) : oct_nomem(err);
     if (s == OCT_OK)
-        s = oct_samples_open_inputs(in, n, d, threads, src, err);
-    if (s == OCT_OK && d->n_state && (s = oct_follow(*src, g, d->state, d->n_state, in, err)) != OCT_OK) {
+        s = oct_samples_open_inputs(g, in, n, d, threads, src, err);
+    if (s == OCT_OK && d->n_state && !d->of.generate &&
+        (s = oct_follow(*src, g, d->state, d->n_state, in, err)) != OCT_OK) {
         oct_source_close(*src);
         *src = NULL;
     }

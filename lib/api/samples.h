@@ -12,7 +12,7 @@
 #include "observers/calib.h"
 #include "octet/octet.h"
 
-enum { OCT_STATES_MAX = 256 };
+enum { OCT_STATES_MAX = 512, OCT_GENERATE_MOST = 1 << 20 };
 
 typedef struct oct_samples {
     octet_samples of;                /* what was asked for */
@@ -32,11 +32,13 @@ static inline bool oct_samples_any(const octet_samples *s)
 
 /* OCT_EUSAGE: numbers out of their range, or samples that are given twice. */
 oct_status oct_samples_check(const octet_samples *s, oct_err *err);
-/* Finds the states of s->of in the model. OCT_EUSAGE: there are no such outputs and inputs, or they do not match. */
+/* Finds the states of s->of in the model, and with s->of.generate also the caches that are found by their names.
+ * OCT_EUSAGE: there are no such outputs and inputs, or they do not match. */
 oct_status oct_samples_read_states(const oct_graph *g, oct_samples *s, oct_err *err);
-/* Opens the samples for n inputs. The states must have been read. s->given must outlive the source. */
-oct_status oct_samples_open_inputs(const oct_input_desc *in, size_t n, oct_samples *s, int threads, oct_source **src,
-                                   oct_err *err);
+/* Opens the samples for n inputs. The states must have been read. g is the float model, which makes generated samples
+ * (eval/run/generate.h). g and s->given must outlive the source. */
+oct_status oct_samples_open_inputs(const oct_graph *g, const oct_input_desc *in, size_t n, oct_samples *s, int threads,
+                                   oct_source **src, oct_err *err);
 /* The same for the inputs of g. The states of samples are computed by running g (eval/run/follow.h). g and
  * s->given must outlive the source. */
 oct_status oct_samples_open(const oct_graph *g, oct_samples *s, int threads, oct_source **src, oct_err *err);

@@ -32,6 +32,7 @@ class Decoder:
         """wide_norms: normalization and logits are computed in float32 between Casts, as exporters of float16 write them."""
         self.width, self.heads, self.words, self.layers, self.seed = width, heads, words, layers, seed
         self.wide_norms = wide_norms
+        self.padded, self.crossed = False, False
         self.type, self.dtype = FLOATS[dtype], np.dtype(dtype)
 
     def weights(self, layer, kind, k, n, gain=1.0):
@@ -67,6 +68,10 @@ class Decoder:
         root = g.const("root", np.array(np.sqrt(self.width // self.heads), self.dtype))
         scores = g.node("Div", [g.node("MatMul", [q, g.node("Transpose", [k], perm=[0, 1, 3, 2])]), root])
         scores = g.node("Add", [scores, self.mask(g, scores)])  # a position sees those before it
+        if self.padded:  # and none that attention_mask leaves out
+            seen = g.node("Unsqueeze", [g.node("Cast", ["attention_mask"], to=self.type), g.const("axes12", np.array([1, 2]))])
+            absent = g.node("Sub", [g.const("one_f", np.array(1, self.dtype)), seen])
+            scores = g.node("Add", [scores, g.node("Mul", [absent, g.const("low", np.array(-10000, self.dtype))])])
         o = g.node("Transpose", [g.node("MatMul", [g.node("Softmax", [scores], axis=-1), v])], perm=[0, 2, 1, 3])
         o = g.node("Reshape", [o, g.const("joined", np.array([0, 0, self.width]))])
         return self.linear(g, o, layer, "o_proj", self.width, self.width)
@@ -81,9 +86,28 @@ class Decoder:
         later = g.node("Less", [g.node("Unsqueeze", [at, g.const("axis1", np.array([1]))]), g.node("Unsqueeze", [g.node("Range", [zero, keys, one]), axis])])
         return g.node("Where", [later, g.const("low", np.array(-10000, self.dtype)), g.const("none", np.array(0, self.dtype))])
 
+    def attend_across(self, g, x, layer, past, suffix):
+        """Attention to the encoder's rows. With a past, their keys and values come from it, and what is given out has no rows, as optimum
+        writes merged decoders."""
+        q = self.split(g, self.linear(g, x, layer, "cross_q_proj", self.width, self.width))
+        ends = [f"present.{layer}.encoder.{kind}{suffix}" for kind in ("key", "value")]
+        if past:
+            k, v = (f"past_key_values.{layer}.encoder.{kind}" for kind in ("key", "value"))
+            for t, end in zip((k, v), ends):
+                g.node("Slice", [t, g.const("zeros1", np.array([0])), g.const("zeros1", np.array([0])), g.const("axis0", np.array([0]))], out=end)
+        else:
+            k, v = (self.split(g, self.linear(g, "encoder_hidden_states", layer, f"cross_{c}_proj", self.width, self.width), end)
+                    for c, end in zip("kv", ends))
+        scores = g.node("MatMul", [q, g.node("Transpose", [k], perm=[0, 1, 3, 2])])
+        o = g.node("Transpose", [g.node("MatMul", [g.node("Softmax", [scores], axis=-1), v])], perm=[0, 2, 1, 3])
+        o = g.node("Reshape", [o, g.const("joined", np.array([0, 0, self.width]))])
+        return self.linear(g, o, layer, "cross_o_proj", self.width, self.width)
+
     def layers_of(self, g, x, past, suffix="", out="logits"):
         for layer in range(self.layers):
             x = g.node("Add", [x, self.attend(g, self.norm(g, x), layer, past, suffix)])
+            if self.crossed:
+                x = g.node("Add", [x, self.attend_across(g, self.norm(g, x), layer, past, suffix)])
             u = self.linear(g, self.norm(g, x), layer, "up_proj", self.width, 4 * self.width)
             u = g.node("Mul", [u, g.node("Sigmoid", [u])])
             x = g.node("Add", [x, self.linear(g, u, layer, "down_proj", 4 * self.width, self.width)])
@@ -130,8 +154,9 @@ class Decoder:
         return helper.make_tensor_value_info(name, self.type, dims)
 
     def caches(self, prefix, length, suffix=""):
-        return [self.value(f"{prefix}.{layer}.{kind}{suffix}", ["batch", self.heads, length, self.width // self.heads])
-                for layer in range(self.layers) for kind in ("key", "value")]
+        rows = {"": length, "encoder.": f"{'past_' if length == 'past' else ''}encoder"} if self.crossed else {"": length}
+        return [self.value(f"{prefix}.{layer}.{of}{kind}{suffix}", ["batch", self.heads, n, self.width // self.heads])
+                for layer in range(self.layers) for of, n in rows.items() for kind in ("key", "value")]
 
     def save(self, g, path, inputs, outputs, **how):
         constants = [numpy_helper.from_array(a, n) for n, a in g.constants.items()]
@@ -144,13 +169,15 @@ class Decoder:
     def write(self, path, form="past", **how):
         """form: `first` (the prompt alone), `past` (a cache goes in and out), `merged` (an If of both), `keys` (an encoder that gives out the
         keys and values of attention in another file), `embeds` (rows of the table are given), `genai`
-        (operators of com.microsoft)."""
+        (operators of com.microsoft), `padded` (as `past`, with attention_mask and position_ids), `crossed` (as `merged`, and attends to the
+        rows of an encoder)."""
         g = Graph()
+        self.padded, self.crossed = form == "padded", form == "crossed"
         ids = helper.make_tensor_value_info("input_ids", I64, ["batch", "sequence"])
         logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT if self.wide_norms else self.type, ["batch", "sequence", self.words])
         ends = [logits, *self.caches("present", "total")]
         past = self.caches("past_key_values", "past")
-        if form == "merged":
+        if form in ("merged", "crossed"):
             flag = helper.make_tensor_value_info("use_cache_branch", BOOL, [1])
             bodies = []
             for with_past in (True, False):
@@ -161,7 +188,8 @@ class Decoder:
                         *self.caches("present", "total", suffix)]
                 bodies.append(helper.make_graph(b.nodes, b.prefix.rstrip("/"), [], outs))
             g.nodes.append(helper.make_node("If", ["use_cache_branch"], [e.name for e in ends], name="branch", then_branch=bodies[0], else_branch=bodies[1]))
-            return self.save(g, path, [ids, *past, flag], ends, **how)
+            rows = [self.value("encoder_hidden_states", ["batch", "encoder", self.width])] if self.crossed else []
+            return self.save(g, path, [ids, *rows, *past, flag], ends, **how)
         if form == "keys":
             x = g.node("Relu", [self.linear(g, self.embed(g), 0, "up_proj", self.width, self.width)])
             for layer in range(self.layers):
@@ -172,6 +200,11 @@ class Decoder:
             self.genai_layers(g)
             mask = helper.make_tensor_value_info("attention_mask", I64, ["batch", "total"])
             return self.save(g, path, [ids, mask, *past], ends, **how)
+        if form == "padded":
+            places = np.asarray(np.random.default_rng([self.seed, 98]).standard_normal((64, self.width)), self.dtype)
+            self.layers_of(g, g.node("Add", [self.embed(g), g.node("Gather", [g.const("places", places), "position_ids"])]), True)
+            more = [helper.make_tensor_value_info(name, I64, ["batch", n]) for name, n in (("attention_mask", "all"), ("position_ids", "sequence"))]
+            return self.save(g, path, [ids, *more, *past], ends, **how)
         if form == "embeds":
             self.layers_of(g, "inputs_embeds", True)
             return self.save(g, path, [self.value("inputs_embeds", ["batch", "sequence", self.width]), *past], ends, **how)

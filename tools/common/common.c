@@ -91,7 +91,8 @@ octet_samples tool_samples(const oct_cli *cli, const tool_data *d)
                             .first = d->first,
                             .skip_bad = d->skip_bad,
                             .states = tool_texts(d->states),
-                            .labels = d->labels };
+                            .labels = d->labels,
+                            .generate = d->generate };
 }
 
 oct_voice tool_voice(oct_cli *cli)

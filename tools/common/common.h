@@ -36,6 +36,7 @@ typedef struct tool_data {
     int64_t shard_i, shard_n;
     bool skip_bad;
     oct_cli_list states; /* OUT=IN */
+    int64_t generate;    /* tokens after each text; 0: none */
 } tool_data;
 
 /* The options that fill it, the same for all tools; d: tool_data *. Options of a single tool follow in the group. */
@@ -53,6 +54,9 @@ typedef struct tool_data {
         OPT_MULTI(0, "state", &(d)->states, "OUT=IN",                                                              \
                   "output OUT of a sample is input IN of the next one; zeros where a "                             \
                   "recording begins"),                                                                             \
+        OPT_INT(0, "generate", &(d)->generate, 1, OCT_GENERATE_MOST,                                               \
+                "a decoder with a cache writes N tokens after each text, one by one: every step is a sample"),     \
+        OPT_CONFLICT("generate", "skip-bad"),                                                                      \
         OPT_FLAG(0, "skip-bad", &(d)->skip_bad, "count and name broken samples instead of stopping")
 #define TOOL_OPT_LABELS(d) OPT_FILE(0, "labels", &(d)->labels, "labels of the samples: an .npy of integers or a CSV")
 /* Options about how results are judged, the same for all tools. a has the members decode and truth, const char *.

@@ -197,7 +197,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
         OPT_FLAG(0, "bias-correction", &(a)->x.bias_correction, "use methods that work on biases")
 #define RULES                                                                                     \
     OPT_CONFLICT("data", "calib"), OPT_NEEDS("preprocess", "data"), OPT_NEEDS("samples", "data"), \
-        OPT_NEEDS("skip-bad", "data")
+        OPT_NEEDS("skip-bad", "data"), OPT_NEEDS("generate", "data")
 #define SIZES(a)                                                                                                          \
     OPT_GROUP("File size"),                                                                                               \
         OPT_STR(                                                                                                          \
@@ -315,6 +315,7 @@ int qconvert_main(int argc, char **argv)
         OPT_NEEDS("sensitivity", "data"),
         OPT_NEEDS("sensitivity-file", "data"),
         OPT_NEEDS("labels", "data"),
+        OPT_CONFLICT("labels", "generate"),
         OPT_CONFLICT("dry-run", "max-drop"),
         OPT_NEEDS("strict", "data"),
         OPT_CONFLICT("dry-run", "strict"),

@@ -399,6 +399,8 @@ int qeval_main(int argc, char **argv)
         OPT_CONFLICT("shard", "runner"),
         OPT_CONFLICT("shard", "metric-cmd"),
         OPT_CONFLICT("shard", "state"),
+        OPT_CONFLICT("shard", "generate"),
+        OPT_CONFLICT("labels", "generate"),
         OPT_CONFLICT("shard", "sensitivity"),
         OPT_CONFLICT("shard", "sensitivity-file"),
         OPT_USUAL(

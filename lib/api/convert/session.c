@@ -530,7 +530,7 @@ static oct_status take(oct_session *s, oct_err *err)
     if (!any)
         return OCT_OK;
     OCT_TRY(oct_samples_read_states(s->c.m->graph, d, err));
-    s->c.o.n_states = d->n_state;
+    s->c.o.n_states = d->of.generate ? 0 : d->n_state; /* generated samples have theirs */
     s->c.o.states = d->state;
     return oct_samples_open(s->c.m->graph, d, 0, &s->src, err);
 }

@@ -1,0 +1,27 @@
+/* lib/eval/run/generate.h -- samples that a decoder makes by writing on: each prompt is run with an empty cache, then
+ * the likeliest tokens one by one, with the cache that the run before has returned. Every run's inputs are a sample. */
+#ifndef OCT_EVAL_GENERATE_H
+#define OCT_EVAL_GENERATE_H
+
+#include "data/data.h"
+#include "graph/graph.h"
+#include "runtime/carry.h"
+
+typedef struct oct_generator oct_generator;
+
+/* Takes all samples of `prompts`, which was opened with these states and inputs, for `tokens` steps after each. g is
+ * copied; its constants must outlive the generator. From step to step inputs change as decoder_inputs.h says: the mask
+ * has a 1 more for each token, and positions go on from the last one. Tokens at the end of a prompt that its mask
+ * leaves out are dropped.
+ *   OCT_EUSAGE       there are no states, no ids or no scores
+ *   OCT_EMALFORMED   a prompt that does not fit, or prompts of more than 256 MB */
+oct_status oct_generator_create(const oct_graph *g, const oct_state *states, size_t n_states, oct_source *prompts,
+                                const oct_input_desc *inputs, size_t n_inputs, int64_t tokens, oct_generator **out,
+                                oct_err *err);
+void oct_generator_destroy(void *generator); /* NULL allowed */
+
+/* The samples, of any order, for one thread at a time: prompt 0, its tokens, prompt 1 and so on. Those of a prompt are
+ * a group. Borrowed from the generator. */
+const oct_given_samples *oct_generator_samples(const oct_generator *generator);
+
+#endif
