@@ -91,6 +91,13 @@ oct_status oct_samples_read_states(const oct_graph *g, oct_samples *d, oct_err *
 
 /* ---- opening ---- */
 
+/* How many texts are read: those that calibrate, and a fifth besides that judges. 0: all. */
+static int64_t texts_of(const oct_samples *d)
+{
+    const int64_t n = d->of.samples;
+    return d->of.generate && d->hold && n < INT64_MAX / 2 ? n + (n + 3) / 4 : n;
+}
+
 /* The samples as they are asked for; tokens are generated after them later. */
 static oct_status open_given(const oct_input_desc *in, size_t n, oct_samples *d, int threads, oct_source **src,
                              oct_err *err)
@@ -108,7 +115,7 @@ static oct_status open_given(const oct_input_desc *in, size_t n, oct_samples *d,
                              .n_inputs = n,
                              .labels = d->of.labels,
                              .skip_bad = d->of.skip_bad,
-                             .samples = d->of.samples,
+                             .samples = texts_of(d),
                              .first = d->of.first,
                              .seed = d->of.seed < 0 ? 0 : (uint64_t)d->of.seed,
                              .hold = d->hold && !d->of.generate,
@@ -131,6 +138,11 @@ static oct_status open_generated(const oct_graph *g, const oct_input_desc *in, s
         states[i] = in[d->state[i].input].name;
     const oct_source_options o = { .states = states,
                                    .n_states = d->n_state,
+                                   .samples = d->of.samples < INT64_MAX / OCT_GENERATE_MOST / 2
+                                                  ? d->of.samples * (d->of.generate + 1)
+                                                  : 0,
+                                   .first = d->of.first,
+                                   .seed = d->of.seed < 0 ? 0 : (uint64_t)d->of.seed,
                                    .inputs = in,
                                    .n_inputs = n,
                                    .hold = d->hold,

@@ -247,7 +247,7 @@ static oct_status describe_steps(oct_source *s, oct_err *err)
         oct_buf_free(&prefix);
         oct_buf_printf(&words, "%sinput '%s': ", i ? "; " : "", name);
         if (s->role[i] == OCT_ROLE_STATE)
-            oct_buf_puts(&words, "a state, zeros where a recording begins");
+            oct_buf_printf(&words, "a state, %s where a recording begins", s->inputs[i].past ? "empty" : "zeros");
         else if (s->role[i] == OCT_ROLE_VALUE && !s->steps[i].has_value)
             oct_buf_puts(&words, "zeros, as nothing reads it");
         else

@@ -391,7 +391,8 @@ static int64_t count_part(const oct_source *s)
 /* Sets what depends on the number of samples and the pick. */
 void oct_source_start_pass(oct_source *s)
 {
-    s->n_chosen = s->total < 0 ? s->asked : oct_choice_count(s->total / s->group, s->asked, s->hold) * s->group;
+    s->n_chosen =
+        s->total < 0 ? s->asked : oct_choice_count(s->total / s->group, s->asked / s->group, s->hold) * s->group;
     s->n_side = s->total >= 0                ? (s->pick.aside ? s->total - s->n_chosen : s->n_chosen)
                 : s->pick.aside && !s->asked ? 0
                                              : -1;
