@@ -5,6 +5,7 @@
 #include "eval/run/scaled.h"
 #include "eval/run/sweep.h"
 #include "forms/write/ends.h"
+#include "forms/write/forms_write.h"
 #include "kernels/cpu.h"
 
 #include <math.h>
@@ -233,6 +234,27 @@ static void warn_of_fit(const oct_evaluation *s, const char *model, const oct_in
             model, f->input, f->lo, f->hi, f->min, f->max);
 }
 
+/* Whether some layer of a graph, or of those in it, computes with 8 bits in ONNX Runtime and in float here. */
+static bool rounds_inputs(const oct_graph *g)
+{
+    const oct_graph *nested;
+    for (size_t i = 0; i < g->n_order; i++) {
+        if (oct_rounds_inputs_at_load(g, g->order[i]))
+            return true;
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++)
+            if (rounds_inputs(nested))
+                return true;
+    }
+    return false;
+}
+
+static void say_rounded(const oct_evaluation *s)
+{
+    for (size_t k = 0; k < s->n_models; k++)
+        if (!is_remote(s, k) && rounds_inputs(s->models[k].graph))
+            oct_say(s->h.voice, 0, "%s: " OCT_ROUNDED_INPUTS "; here they are float", s->models[k].name);
+}
+
 /* Outputs that are no numbers are worth nothing, whatever a metric makes of them. */
 static void warn_of_nan(const oct_evaluation *s, const oct_eval_result *r)
 {
@@ -414,6 +436,7 @@ oct_status oct_evaluation_run(oct_evaluation *s, oct_eval_result **r, oct_report
     OCT_TRY(oct_eval(s->models, s->n_models, s->src, &o, r, err));
     c->preprocess = oct_source_preprocess(s->src);
     oct_samples_say_bad(s->h.voice, s->src);
+    say_rounded(s);
     OCT_TRY(collect_bad(s, &bad, &c->n_bad, err));
     c->bad = bad;
     return OCT_OK;

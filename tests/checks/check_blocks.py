@@ -9,6 +9,7 @@ those of the same weights with float activations.
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
+import json
 import subprocess
 import sys
 import tempfile
@@ -71,6 +72,14 @@ def dequantized(check, path, data):
                              capture_output=True, text=True, check=True)
         said[form] = "session.qdq_matmulnbits_accuracy_level 1" in " ".join(run.stderr.split())
     check.hold("8-bit activations are said where they are", said == {"qdq": True, "qoperator": False}, str(said))
+    np.save(check.folder / "x.npy", np.stack(data))
+    for form, file in (("qdq", out), ("qoperator", check.folder / "other.onnx")):
+        lint = subprocess.run([check.qconvert, "lint", file, "--target", "onnxruntime-x86", "--json", "-", "-q"], capture_output=True, text=True, check=False)
+        kinds = [f["kind"] for f in json.loads(lint.stdout)["findings"] if "accuracy_level" in f["text"]]
+        check.hold(f"{form}: lint", kinds == (["rounds"] if form == "qdq" else []), f"{kinds} {lint.stderr[-200:]}")
+        run = subprocess.run([check.qeval, path, file, "--data", check.folder / "x.npy", "--no-latency"], capture_output=True, text=True, check=True)
+        told = "session.qdq_matmulnbits_accuracy_level 1" in " ".join(run.stderr.split())
+        check.hold(f"{form}: qeval", told == (form == "qdq"), run.stderr[-300:])
     ours = check.run_ours(out, data)
     real = run_ort(str(out), data)  # with the option
     session = onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])

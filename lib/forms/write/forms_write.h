@@ -60,6 +60,12 @@ oct_status oct_dedicate_pairs(oct_graph *g, bool quantizers, oct_err *err);
  * because the node is a Conv, ConvTranspose, Gemm or MatMul between a DequantizeLinear with one scale and a
  * QuantizeLinear. g: as in a file, with shapes inferred. */
 bool oct_rounds_at_load(const oct_graph *g, int node);
+/* Whether ONNX Runtime makes a MatMulNBits of the node, a MatMul with constant weights in blocks behind a
+ * DequantizeLinear, which rounds its activations by the session's option; and what is to be said then. */
+bool oct_rounds_inputs_at_load(const oct_graph *g, int node);
+#define OCT_ROUNDED_INPUTS                                                                         \
+    "ONNX Runtime rounds the activations of weights in blocks to 8 bits in this form, unless its " \
+    "session has session.qdq_matmulnbits_accuracy_level 1"
 /* In a written graph: gives each such layer a DequantizeLinear of its own with a scale for each channel, all the same,
  * so that the runtime does not round. From opset 13 on, and where the input has a known dimension of more than 1 after
  * the first. Subgraphs are not changed. */

@@ -174,6 +174,15 @@ bool oct_rounds_at_load(const oct_graph *g, int node)
     return rounding_cause(g, node, &c, &reader) >= 0;
 }
 
+bool oct_rounds_inputs_at_load(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    const int p = oct_is_op(n, "MatMul") && n->n_in == 2 && n->in[1] >= 0 ? g->value[n->in[1]].producer : -1;
+    const oct_node *blocks = p >= 0 ? &g->node[p] : NULL;
+    return blocks && oct_is_op(blocks, "DequantizeLinear") && oct_node_int(blocks, "block_size", 0) > 0 &&
+           blocks->in[0] >= 0 && oct_value_is_constant(&g->value[blocks->in[0]]);
+}
+
 oct_status oct_keep_real_layers(oct_graph *g, oct_err *err)
 {
     const size_t n = g->n_order;

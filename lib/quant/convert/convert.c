@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/stop.h"
+#include "forms/write/forms_write.h"
 #include "passes/pass.h"
 
 #include <math.h>
@@ -91,10 +92,7 @@ static void absent_value(void *arg, const char *place, const char *pattern)
 static void say_blocks(oct_conversion *c)
 {
     if (c->o.job.blocks_qdq && oct_qjob_has_blocks(c->job) && !oct_target_rules_of(c->o.job.target)->never_in_ort)
-        oct_conversion_say(
-            c, 0,
-            "ONNX Runtime rounds the activations of weights in blocks to 8 bits in this form, unless its "
-            "session has session.qdq_matmulnbits_accuracy_level 1; here they are float");
+        oct_conversion_say(c, 0, OCT_ROUNDED_INPUTS "; here they are float");
 }
 
 /* Reports the requirements of the target, and how well it is known. */

@@ -65,7 +65,7 @@ static oct_status say_all(teller *t, oct_lint *l, oct_err *err)
     for (size_t i = 0; i < v.n_trap; i++)
         say_finding(t, &v.trap[i]);
     for (size_t i = 0; i < l->n_finding; i++)
-        if (oct_finding_concerns(&l->finding[i], target))
+        if (oct_finding_concerns(&l->finding[i], target) && !l->finding[i].session) /* it is said as a note */
             say_finding(t, &l->finding[i]);
     return OCT_OK;
 }

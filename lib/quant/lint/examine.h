@@ -20,7 +20,8 @@ typedef enum oct_finding_kind {
                               left for them */
     OCT_FINDING_WRAPS,     /* a sum of products may exceed int32 */
     OCT_FINDING_SATURATES, /* sums of two products may exceed int16, in a target that adds them in 16 bits */
-    OCT_FINDING_ROUNDS, /* ONNX Runtime rounds the float weights of a layer between quantizers when it loads the file */
+    OCT_FINDING_ROUNDS, /* ONNX Runtime rounds the float weights of a layer between quantizers when it loads the file,
+                           or the activations of weights in blocks */
     OCT_FINDING_KINDS
 } oct_finding_kind;
 
@@ -31,6 +32,7 @@ typedef struct oct_finding {
     unsigned
         sums; /* OCT_FINDING_SATURATES: bit k is set if it concerns targets that add in the way k, an oct_pair_sums */
     bool weights; /* OCT_FINDING_SATURATES: one of the two factors is constant */
+    bool session; /* OCT_FINDING_ROUNDS: an option of the session decides, for all such layers of the graph */
 } oct_finding;
 
 /* Whether a finding concerns a target: those of sums depend on how it adds products, and those of rounding on whether

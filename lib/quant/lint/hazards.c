@@ -172,8 +172,27 @@ static oct_status look_at_sums(oct_lint *l, const oct_graph *g, int id, const ch
     return OCT_OK;
 }
 
+/* One finding for all layers of a graph, at the first. */
+static oct_status look_at_blocks(oct_lint *l, const oct_graph *g, const char *where, oct_err *err)
+{
+    int first = -1;
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_order; i++)
+        if (oct_rounds_inputs_at_load(g, g->order[i]))
+            first = n++ ? first : g->order[i];
+    if (!n)
+        return OCT_OK;
+    OCT_TRY(add(l, OCT_FINDING_ROUNDS, g, first, where,
+                n > 1 ? oct_arena_printf(l->arena, OCT_ROUNDED_INPUTS ": here and in %zu other layers", n - 1)
+                      : OCT_ROUNDED_INPUTS,
+                err));
+    l->finding[l->n_finding - 1].session = true;
+    return OCT_OK;
+}
+
 oct_status oct_rounded_find(oct_lint *l, const oct_graph *g, const char *where, oct_err *err)
 {
+    OCT_TRY(look_at_blocks(l, g, where, err));
     for (size_t i = 0; i < g->n_order; i++)
         if (oct_rounds_at_load(g, g->order[i]))
             OCT_TRY(add(
