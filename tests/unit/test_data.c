@@ -289,6 +289,76 @@ static void npz_feeds_several_inputs(void **state)
     fails(at("stored.npz"), NULL, &(oct_input_desc){ "y", OCT_F32, 3, one }, OCT_EMALFORMED, "no array for input 'y'");
 }
 
+/* Sample i is i, and its state 100 + i. */
+static oct_status give(void *arg, int64_t i, const oct_input_desc *inputs, size_t n, oct_array *array, oct_err *err)
+{
+    static float value[2];
+    assert_int_equal(n, 2);
+    for (size_t k = 0; k < n; k++) {
+        value[k] = (float)i + (strcmp(inputs[k].name, "state") == 0 ? 100 : 0);
+        array[k] = (oct_array){ OCT_F32, 2, { 1, 1 }, &value[k], sizeof value[k], false };
+    }
+    return OCT_OK;
+}
+
+static char *name_given(void *arg, int64_t i)
+{
+    char *name = oct_alloc(16);
+    snprintf(name, 16, "text+%d", (int)i);
+    return name;
+}
+
+/* Adds the groups of a pick to `seen`, and checks that they are whole and begin where they should. */
+static void take_groups(oct_source *s, const oct_pick *pick, int64_t want, int seen[6])
+{
+    oct_batch b = OCT_BATCH_INIT;
+    int64_t n = 0;
+    assert_int_equal(oct_source_pick(s, pick, NULL), OCT_OK);
+    assert_int_equal(oct_source_count(s), want);
+    for (;; n++) {
+        char name[16];
+        assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
+        if (!b.n)
+            break;
+        const int at = (int)b.indices[0];
+        assert_int_equal(b.n, 1);
+        assert_int_equal(at % 3, n % 3);
+        assert_true(b.follows == (at % 3 != 0));
+        assert_true(*(float *)b.tensors[0].data == (float)at && *(float *)b.tensors[1].data == (float)(100 + at));
+        snprintf(name, sizeof name, "text+%d", at);
+        assert_string_equal(b.names[0], name);
+        seen[at / 3]++;
+    }
+    assert_int_equal(n, want);
+    oct_batch_free(&b);
+}
+
+static void given_groups_stay_together(void **state)
+{
+    static const int64_t dims[2] = { -1, 1 };
+    const oct_input_desc in[2] = { { "x", OCT_F32, 2, dims }, { "state", OCT_F32, 2, dims } };
+    const char *const states[] = { "state" };
+    const oct_given_samples from = { .get = give, .count = 18, .whole = true, .group = 3, .name = name_given };
+    const oct_source_options o = {
+        .inputs = in, .n_inputs = 2, .given = &from, .hold = true, .states = states, .n_states = 1
+    };
+    oct_source *s;
+    assert_int_equal(oct_source_open(&o, &s, NULL), OCT_OK);
+    int seen[6] = { 0 }, halves[6] = { 0 };
+    take_groups(s, &(oct_pick){ 0 }, 15, seen);
+    take_groups(s, &(oct_pick){ .aside = true }, 3, seen);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(seen[i], 3);
+    assert_int_equal(oct_source_pick(s, &(oct_pick){ .n = 2, .mixed = true }, NULL), OCT_OK);
+    const int64_t first = oct_source_count(s);
+    take_groups(s, &(oct_pick){ .n = 2, .i = 0, .mixed = true }, first, halves);
+    take_groups(s, &(oct_pick){ .n = 2, .i = 1, .mixed = true }, 15 - first, halves);
+    take_groups(s, &(oct_pick){ .aside = true }, 3, halves);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(halves[i], 3);
+    oct_source_close(s);
+}
+
 /* An .npy holds one array: inputs that nothing reads are no others, unless all are so. They hold zeros, even if samples
  * have arrays of their names. */
 static void unread_inputs_are_zeros(void **state)
@@ -1178,6 +1248,7 @@ int main(void)
         cmocka_unit_test(shards_and_limits),
         cmocka_unit_test(fixed_batch_is_padded),
         cmocka_unit_test(npz_feeds_several_inputs),
+        cmocka_unit_test(given_groups_stay_together),
         cmocka_unit_test(unread_inputs_are_zeros),
         cmocka_unit_test(pictures_equal_pillow),
         cmocka_unit_test(linear_is_unwidened),
