@@ -142,11 +142,12 @@ KINDS = {
 def time_start(kind, model, data, threads):
     """Milliseconds that a session takes to be made, and its first run."""
     __import__({"ort": "onnxruntime"}.get(kind.partition("-")[0], "numpy"))  # what a program has loaded before it makes sessions
-    began = time.perf_counter()
+    clock = time.process_time if os.environ.get("OCT_BENCH_CLOCK") == "cpu" else time.perf_counter
+    began = clock()
     run = KINDS[kind](model, data, threads)
-    made = time.perf_counter()
+    made = clock()
     run()
-    print(json.dumps([(made - began) * 1e3, (time.perf_counter() - made) * 1e3]))
+    print(json.dumps([(made - began) * 1e3, (clock() - made) * 1e3]))
 
 
 def main():
