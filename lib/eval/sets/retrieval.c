@@ -190,37 +190,16 @@ static double reciprocal(const hit *h, size_t n, size_t k)
     return 1.0 / first;
 }
 
-double oct_retrieval_recall_1(const oct_set *s, const double *draws, double *scratch)
-{
-    return mean(s, draws, recall, 1);
-}
-
-double oct_retrieval_recall_5(const oct_set *s, const double *draws, double *scratch)
-{
-    return mean(s, draws, recall, 5);
-}
-
-double oct_retrieval_recall_10(const oct_set *s, const double *draws, double *scratch)
-{
-    return mean(s, draws, recall, 10);
-}
-
-double oct_retrieval_recall_100(const oct_set *s, const double *draws, double *scratch)
-{
-    return mean(s, draws, recall, 100);
-}
-
-double oct_retrieval_ndcg_10(const oct_set *s, const double *draws, double *scratch)
-{
-    return mean(s, draws, ndcg, 10);
-}
-
-double oct_retrieval_ndcg_100(const oct_set *s, const double *draws, double *scratch)
-{
-    return mean(s, draws, ndcg, 100);
-}
-
-double oct_retrieval_mrr(const oct_set *s, const double *draws, double *scratch)
-{
-    return mean(s, draws, reciprocal, 0);
-}
+/* A metric's function has no argument for how many documents count. */
+#define FIRST(name, value, k)                                                           \
+    double oct_retrieval_##name(const oct_set *s, const double *draws, double *scratch) \
+    {                                                                                   \
+        return mean(s, draws, value, k);                                                \
+    }
+FIRST(recall_1, recall, 1)
+FIRST(recall_5, recall, 5)
+FIRST(recall_10, recall, 10)
+FIRST(recall_100, recall, 100)
+FIRST(ndcg_10, ndcg, 10)
+FIRST(ndcg_100, ndcg, 100)
+FIRST(mrr, reciprocal, 0)
