@@ -109,6 +109,10 @@ oct_status oct_own_type_write(oct_graph *g, const bool *stays, oct_err *err);
 /* The reason why a GRU or RNN with quantized matrices cannot be written in this form, or NULL. */
 const char *oct_no_body(const oct_graph *g, int node);
 
+/* Rewrites a product of float32 data and a constant [matrices][k][n] as one for each matrix, with a Concat after them
+ * and, if `splits`, a Split before them. The data have 1 or as many matrices in their third dimension from the end. */
+oct_status oct_unroll_product(oct_graph *g, int node, bool splits, oct_err *err);
+
 /* Whether a node is a product W X of a constant float32 matrix and float32 data of known rank. */
 bool oct_may_transpose_product(const oct_graph *g, int node);
 /* Rewrites such a node as X^T W^T, with a Transpose before and after. turned: by value that existed before the first

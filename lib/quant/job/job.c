@@ -3,6 +3,7 @@
 
 #include "base/stop.h"
 #include "quant/job/records.h"
+#include "quant/job/unroll_products.h"
 #include "quant/place/place.h"
 #include "quant/weights/constants.h"
 #include "quant/weights/weights.h"

@@ -33,9 +33,6 @@ oct_status oct_usual_shapes(const oct_qjob *j, oct_graph **copy, oct_err *err);
  * they shall be dynamic or have weights in blocks. The nodes and values added for this have no records in the job.
  * *any: whether a product was rewritten. */
 oct_status oct_transpose_products(oct_qjob *j, bool *any, oct_err *err);
-/* unroll_products.c: the same for products with several matrices, each of which gets a product of its own, if weights
- * will be in blocks. */
-oct_status oct_unroll_products(oct_qjob *j, bool *any, oct_err *err);
 /* Whether a product has data as its second factor and a constant as its first. */
 bool oct_is_left_product(const oct_qjob *j, int node);
 /* The reason why such a product cannot be rewritten, or would not gain from it; NULL: it can. */
