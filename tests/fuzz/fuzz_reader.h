@@ -43,20 +43,25 @@ static inline void fuzz_samples(const oct_reader *r, const oct_feed_ctx *ctx, vo
 static inline int fuzz_reader_steps(const oct_reader *r, const oct_input_desc *inputs, const oct_steps *steps, size_t n,
                                     const uint8_t *data, size_t size)
 {
-    const oct_feed_ctx ctx = { inputs, steps, n };
+    oct_feed_ctx ctx = { inputs, steps, n };
     oct_part parts[4] = { { 0 } };
     oct_item item = { .parts = parts };
     oct_err err = OCT_ERR_INIT;
     void *self = NULL;
     const char *path = fuzz_file(data, size);
-    if (!*path || r->open(&ctx, path, &self, &err) != OCT_OK)
+    if (!*path || oct_interned_create(&ctx.texts, &err) != OCT_OK)
         return 0;
+    if (r->open(&ctx, path, &self, &err) != OCT_OK) {
+        oct_interned_destroy(ctx.texts);
+        return 0;
+    }
     if (r->count(self) < -1)
         abort();
     fuzz_samples(r, &ctx, self, &item);
     if (r->rewind(self, &err) == OCT_OK)
         fuzz_samples(r, &ctx, self, &item);
     r->close(self);
+    oct_interned_destroy(ctx.texts);
     return 0;
 }
 

@@ -20,6 +20,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     steps[2] = steps[1] = steps[0];
     const size_t head = (size_t)(end + 2 - data);
+    static const int64_t deep[3] = { -1, -1, -1 };
+    static const oct_input_desc values[] = { { "input_ids", OCT_F32, 3, deep },
+                                             { "attention_mask", OCT_STRING, 2, four } };
+    if (end[1] & 1)
+        fuzz_reader(&oct_read_token_lines, values, OCT_COUNT(values), data + head, size - head);
     return fuzz_reader_steps(end[1] & 1 ? &oct_read_token_lines : &oct_read_token_stream, in, steps, OCT_COUNT(in),
                              data + head, size - head);
 }

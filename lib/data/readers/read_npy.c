@@ -103,11 +103,14 @@ static oct_status gather(const npy *r, int64_t index, oct_part *part, oct_err *e
     return OCT_OK;
 }
 
-static oct_status take_texts(const npy *r, const uint8_t *data, oct_array *a, oct_err *err)
+static oct_status take_texts(const npy *r, const char *name, const uint8_t *data, oct_array *a, oct_err *err)
 {
     const oct_array shape = *a;
     OCT_TRY(oct_array_create(a, OCT_STRING, shape.rank, shape.dims, err));
-    return oct_npy_texts(&r->head, data, oct_array_count(a), r->texts, a->data, err);
+    const oct_status s = oct_npy_texts(&r->head, data, oct_array_count(a), r->texts, a->data, err);
+    if (s != OCT_OK)
+        oct_within(err, "%s", name);
+    return s;
 }
 
 static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
@@ -130,7 +133,7 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
     const uint8_t *data = r->map.data + r->head.offset + (size_t)i * bytes;
     item->parts[0].array.data = (void *)(uintptr_t)data;
     if (r->head.dtype == OCT_STRING)
-        OCT_TRY(take_texts(r, data, &item->parts[0].array, err));
+        OCT_TRY(take_texts(r, item->name, data, &item->parts[0].array, err));
     if (i - BEHIND > r->forgotten && (size_t)(i - BEHIND - r->forgotten) >=
                                          FORGET / (bytes + 1)) { /* readers of later samples have finished with them;
                                                                     otherwise they are read from the file again */

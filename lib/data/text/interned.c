@@ -88,6 +88,8 @@ static oct_status find(oct_interned *t, const char *s, size_t n, oct_str *kept, 
 
 oct_status oct_intern(oct_interned *t, const char *s, size_t n, oct_str *kept, oct_err *err)
 {
+    if (!t)
+        return oct_fail(err, OCT_EUNSUPPORTED, "samples of texts are not taken here");
     pthread_mutex_lock(&t->lock);
     const oct_status st = find(t, n ? s : "", n, kept, err);
     pthread_mutex_unlock(&t->lock);

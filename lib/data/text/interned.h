@@ -13,7 +13,7 @@ enum { OCT_INTERNED_BYTES = 256 << 20 };
 oct_status oct_interned_create(oct_interned **t, oct_err *err);
 void oct_interned_destroy(oct_interned *t); /* NULL allowed; the texts go, too */
 /* The text of these n bytes in the table, to which it is added if it is new. OCT_EUNSUPPORTED: the table is full;
- * OCT_ENOMEM. */
+ * OCT_ENOMEM. t NULL, where texts have no place: OCT_EUNSUPPORTED. */
 oct_status oct_intern(oct_interned *t, const char *s, size_t n, oct_str *kept, oct_err *err);
 
 #endif
