@@ -58,6 +58,31 @@ static void bare_name(oct_buf *b, const char *path)
     free(real);
 }
 
+/* Steps of preprocessing, where the file of a tokenizer is independent of where it is. */
+static void bare_steps(oct_buf *b, const char *text)
+{
+    static const char key[] = "tokenizer=";
+    const size_t n = sizeof key - 1;
+    for (const char *step = text, *end; *step; step = end) {
+        const char *slash = step; /* behind the name of an input */
+        end = step + strcspn(step, ":");
+        while (slash < end && strncmp(slash, key, n) != 0)
+            slash++;
+        if (slash < end) {
+            char *file = strndup(slash + n, (size_t)(end - slash) - n);
+            b->failed |= !file;
+            oct_buf_add(b, step, (size_t)(slash - step) + n);
+            if (file)
+                bare_name(b, file);
+            free(file);
+        } else {
+            oct_buf_add(b, step, (size_t)(end - step));
+        }
+        if (*end == ':')
+            oct_buf_add(b, end++, 1);
+    }
+}
+
 bool oct_command_is_like(const char *command, const char *bare)
 {
     oct_buf b = OCT_BUF_INIT;
@@ -69,7 +94,21 @@ bool oct_command_is_like(const char *command, const char *bare)
 
 /* ---- the options ---- */
 
-typedef enum kind { FILES, FILE_NAME, TEXTS, TEXT, TARGET, RULE, COMMAND, FLAG, NO_FLAG, NUMBER, WHOLE, REAL } kind;
+typedef enum kind {
+    FILES,
+    FILE_NAME,
+    TEXTS,
+    STEPS,
+    TEXT,
+    TARGET,
+    RULE,
+    COMMAND,
+    FLAG,
+    NO_FLAG,
+    NUMBER,
+    WHOLE,
+    REAL
+} kind;
 
 /* In the order in which they are written: what can change the model. */
 static const struct option {
@@ -81,7 +120,7 @@ static const struct option {
 } options[] = {
 #define AT(member) offsetof(octet_convert_options, member)
     { "--data", FILES, AT(samples.data) },
-    { "--preprocess", TEXTS, AT(samples.preprocess) },
+    { "--preprocess", STEPS, AT(samples.preprocess) },
     { "--samples", WHOLE, AT(samples.samples), 1 },
     { "--first", FLAG, AT(samples.first) },
     { "--seed", WHOLE, AT(samples.seed) },
@@ -145,6 +184,8 @@ static void put_text(oct_buf *b, const struct option *o, const octet_convert_opt
         bare_name(&name, text);
     else if (bare && o->kind == COMMAND)
         bare_words(&name, text);
+    else if (bare && o->kind == STEPS)
+        bare_steps(&name, text);
     else
         oct_buf_puts(&name, o->kind == TARGET && !is_file(o, x) ? oct_session_target(x) : text);
     b->failed |= name.failed;
@@ -157,6 +198,7 @@ static void put(oct_buf *b, const struct option *o, const octet_convert_options 
     const void *at = (const char *)x + o->at;
     switch (o->kind) {
     case FILES:
+    case STEPS:
     case TEXTS: {
         const octet_texts *t = at;
         for (size_t i = 0; i < t->n; i++)
@@ -225,6 +267,7 @@ static bool take(octet_convert_options *x, const struct option *o, const char *w
     void *at = (char *)x + o->at;
     switch (o->kind) {
     case FILES:
+    case STEPS:
     case TEXTS: {
         octet_texts *t = at;
         const char **v = t->n ? (const char **)t->v : oct_arena_calloc(a, most, sizeof *v);
