@@ -24,7 +24,7 @@ Progress = Callable[[str, int, int], Any]
 RENAMED = {"set": "rules", "disable_pass": "disabled_passes", "method": "methods", "no_method": "no_methods", "input_type": "input_types",
            "output_type": "output_types", "metric_cmd": "metric_command", "state": "states"}
 # What the samples of a call have.
-OF_SAMPLES = ("preprocess", "samples", "first", "seed", "skip_bad", "states", "labels")
+OF_SAMPLES = ("preprocess", "samples", "first", "seed", "skip_bad", "states", "labels", "generate")
 # What the library has elsewhere, so that the message can say where.
 ELSEWHERE = {"isa": "call octet.use_isa(name)", "quiet": "warnings go to standard error, and are in the result", "verbose": "the result has all details",
              "check": "compare what octet.Model(model)(...) returns with what is wanted", "outputs": "octet.Model(model)(...) returns them"}
@@ -176,7 +176,7 @@ def _run(word, kind, given, fill, make):
 
 def calibrate(model: Model_, data: Data, output: Name, *, preprocess: Optional[Texts_] = None, samples: Optional[int] = None,
               first: Optional[bool] = None, seed: Optional[int] = None, skip_bad: Optional[bool] = None, state: Optional[Texts_] = None,
-              shard: Union[str, Tuple[int, int], None] = None, resume: Optional[bool] = None, threads: Optional[int] = None,
+              generate: Optional[int] = None, shard: Union[str, Tuple[int, int], None] = None, resume: Optional[bool] = None, threads: Optional[int] = None,
               json: Optional[Name] = None, progress: Optional[Progress] = None, **unknown: Any) -> Calibration:
     """Runs samples through a float model and writes a calibration table, from which convert takes ranges: convert(model, calib=output).
 
@@ -195,7 +195,7 @@ def calibrate(model: Model_, data: Data, output: Name, *, preprocess: Optional[T
 def convert(model: Model_, data: Optional[Data] = None, *, output: Optional[Name] = None, in_memory: Optional[bool] = None,
             dry_run: Optional[bool] = None, calib: Optional[Name] = None, preprocess: Optional[Texts_] = None, samples: Optional[int] = None,
             first: Optional[bool] = None, seed: Optional[int] = None, skip_bad: Optional[bool] = None, state: Optional[Texts_] = None,
-            labels: Union[Name, Sequence[int], Any, None] = None, policy: Optional[Name] = None, set: Optional[Texts_] = None, # pylint: disable=redefined-builtin
+            generate: Optional[int] = None, labels: Union[Name, Sequence[int], Any, None] = None, policy: Optional[Name] = None, set: Optional[Texts_] = None, # pylint: disable=redefined-builtin
             target: Optional[Name] = None, scheme: Optional[str] = None, bits: Optional[int] = None, block_size: Optional[int] = None,
             accuracy_level: Optional[int] = None, symmetric: Optional[bool] = None, observer: Optional[str] = None,
             disable_pass: Optional[Texts_] = None, effort: Optional[str] = None, method: Optional[Texts_] = None, no_method: Optional[Texts_] = None,
@@ -238,7 +238,7 @@ def convert(model: Model_, data: Optional[Data] = None, *, output: Optional[Name
 
 def evaluate(model: Model_, *others: Model_, data: Data, preprocess: Optional[Texts_] = None, samples: Optional[int] = None,
              first: Optional[bool] = None, seed: Optional[int] = None, skip_bad: Optional[bool] = None, state: Optional[Texts_] = None,
-             labels: Union[Name, Sequence[int], Any, None] = None, shard: Union[str, Tuple[int, int], None] = None, metric: Optional[Texts_] = None,
+             generate: Optional[int] = None, labels: Union[Name, Sequence[int], Any, None] = None, shard: Union[str, Tuple[int, int], None] = None, metric: Optional[Texts_] = None,
              decode: Optional[Name] = None, truth: Optional[Name] = None, metric_cmd: Optional[str] = None, less_is_better: Optional[bool] = None,
              metric_timeout: Optional[Number] = None, max_drop: Union[Texts_, Number, None] = None, min_agreement: Union[str, Number, None] = None,
              min_sqnr: Union[str, Number, None] = None, min_speedup: Union[str, Number, None] = None, max_latency: Union[str, Number, None] = None,

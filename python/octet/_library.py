@@ -42,7 +42,8 @@ class Samples(ctypes.Structure):
         long samples, seed
         bool first, skip_bad
         texts states
-        text labels""")
+        text labels
+        long generate""")
 
 
 class CalibrateOptions(ctypes.Structure):

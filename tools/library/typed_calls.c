@@ -75,7 +75,7 @@ static oct_status check_stream(const char *path, oct_err *err)
 /* What would have no effect is a mistake. */
 static oct_status check_samples(const octet_samples *d, oct_err *err)
 {
-    const bool how = d->preprocess.n || d->samples || d->skip_bad || d->states.n || d->labels;
+    const bool how = d->preprocess.n || d->samples || d->skip_bad || d->states.n || d->labels || d->generate;
     if (how && !oct_samples_any(d))
         return oct_fail(err, OCT_EUSAGE, "options about samples are given, and no samples");
     if ((d->first || d->seed >= 0) && !d->samples)

@@ -125,6 +125,7 @@ static const struct option {
     { "--first", FLAG, AT(samples.first) },
     { "--seed", WHOLE, AT(samples.seed) },
     { "--state", TEXTS, AT(samples.states) },
+    { "--generate", WHOLE, AT(samples.generate), 1 },
     { "--skip-bad", FLAG, AT(samples.skip_bad) },
     { "--calib", FILE_NAME, AT(calib) },
     { "--policy", FILE_NAME, AT(policy) },
