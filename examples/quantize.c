@@ -96,6 +96,32 @@ static octet_status evaluate(octet *o, const job *j)
     return s;
 }
 
+/* What the target does with the model, what is known of its first node, and that the result is made from these
+ * files. */
+static octet_status inspect(octet *o, const job *j)
+{
+    octet_result *lint = NULL, *node = NULL, *verified = NULL;
+    octet_convert_options x;
+    octet_convert_init(&x, sizeof x);
+    x.model = j->model;
+    octet_status s = octet_lint_model(o, &x, &lint);
+    if (s == OCTET_OK)
+        printf("%.0f of %.0f nodes run on integers\n", octet_result_number(lint, "integer_nodes"),
+               octet_result_number(lint, "counted_nodes"));
+    if (s == OCTET_OK)
+        s = octet_explain_node(o, &x, octet_result_text(lint, "conversion.0.name"), &node);
+    x.model = j->out;
+    x.calib = j->table;
+    if (s == OCTET_OK)
+        s = octet_verify_model(o, &x, j->model, &verified);
+    if (s == OCTET_OK)
+        printf("verified\n");
+    octet_result_free(lint);
+    octet_result_free(node);
+    octet_result_free(verified);
+    return s;
+}
+
 static octet_status quantize(octet *o, const char *model, const char *samples, const char *steps, const char *out)
 {
     job j = { .model = model, .out = out };
@@ -106,6 +132,8 @@ static octet_status quantize(octet *o, const char *model, const char *samples, c
         s = convert(o, &j);
     if (s == OCTET_OK)
         s = evaluate(o, &j);
+    if (s == OCTET_OK)
+        s = inspect(o, &j);
     return s;
 }
 

@@ -261,6 +261,19 @@ OCTET_API octet_status octet_calibrate_model(octet *o, const octet_calibrate_opt
 /* Compares models, as qeval does, with the same errors as octet_convert_model; OCTET_GOAL: a gate was
  * missed. The report is of schema octet-eval-1. */
 OCTET_API octet_status octet_evaluate_model(octet *o, const octet_evaluate_options *options, octet_result **result);
+/* Says how the target runs each node of a model, and what goes wrong there; of a float model, what a conversion would
+ * make of it. options: those of a conversion, with no names of files to write. Nothing is written. The report is of
+ * schema octet-lint-2. Errors: those of octet_convert_model but OCTET_GOAL. */
+OCTET_API octet_status octet_lint_model(octet *o, const octet_convert_options *options, octet_result **result);
+/* Says all that is known of the node of that name, or that computes the value of that name, in a conversion with these
+ * options. As octet_lint_model; the report is of schema octet-explain-1. */
+OCTET_API octet_status octet_explain_node(octet *o, const octet_convert_options *options, const char *node,
+                                          octet_result **result);
+/* Makes a model that Octet has written again, and compares all bytes. options: the model, and the files that it was
+ * made from (samples, calib, policy, target, labels and the like); source: the file of the float model. OCTET_GOAL:
+ * another model was made. As octet_lint_model; the report is of schema octet-verify-1. */
+OCTET_API octet_status octet_verify_model(octet *o, const octet_convert_options *options, const char *source,
+                                          octet_result **result);
 OCTET_API void octet_result_free(octet_result *r); /* r may be NULL */
 
 /* The report, as JSON. */

@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Tuple, 
 from . import _inputs as inputs
 from ._call import Call, Error, Place, folder as _folder
 from ._library import MESSAGE, PROGRESS, CalibrateOptions, ConvertOptions, EvaluateOptions, Texts, lib, to_bytes
-from ._results import Calibration, Conversion, Evaluation
+from ._results import Calibration, Conversion, Evaluation, Result
 
 Name = Union[str, bytes, "os.PathLike[str]"]
 Texts_ = Union[str, Sequence[str]]
@@ -135,8 +135,9 @@ def _take_bytes(result):
     return ctypes.string_at(at, size.value) if at else None
 
 
-def _run(word, kind, given, fill, make):
-    """Calls octet_WORD_model. fill(options, folder) sets what is particular to it, make(report, page, model) makes the result."""
+def _run(word, kind, given, fill, make, function=None):
+    """Calls octet_WORD_model, or the function that takes its options. fill(options, of, folder) sets what is particular to it and returns the text that such
+    a function takes between options and result, or None; make(report, page, model) makes the result."""
     of = _Given(given)
     with _folder() as folder, Place() as place:
         call = Call(place)
@@ -152,14 +153,15 @@ def _run(word, kind, given, fill, make):
             of.options["labels"] = inputs.labels_of(of.options["labels"], folder)
         if "shard" in of.options:
             options.c.shard, options.c.shards = _shard(of.options.pop("shard"))
-        fill(options, of.options, folder)
-        for name, value in of.options.items():
-            options.set(name, value)
+        name = fill(options, of.options, folder)
+        for option, value in of.options.items():
+            options.set(option, value)
         lib.octet_on_message(place.at, told, None)
         lib.octet_on_progress(place.at, shown, None)
         result = ctypes.c_void_p()
         try:
-            status = call.run(getattr(lib, f"octet_{word}_model"), ctypes.byref(options.c), ctypes.byref(result))
+            between = [] if name is None else [to_bytes(name)]
+            status = call.run(function or getattr(lib, f"octet_{word}_model"), ctypes.byref(options.c), *between, ctypes.byref(result))
             made = None
             if result:
                 text = lib.octet_result_json(result)
@@ -265,6 +267,49 @@ def evaluate(model: Model_, *others: Model_, data: Data, preprocess: Optional[Te
             names = of.pop("metric")
             options.c.metrics = options.texts([one for text in ([names] if isinstance(names, str) else names) for one in text.split(",")])
     return _run("evaluate", EvaluateOptions, given, fill, lambda report, page, _: Evaluation(report, page))
+
+
+def lint(model: Model_, *, calib: Optional[Name] = None, policy: Optional[Name] = None, set: Optional[Texts_] = None, # pylint: disable=redefined-builtin
+         target: Optional[Name] = None, scheme: Optional[str] = None, json: Optional[Name] = None, threads: Optional[int] = None,
+         progress: Optional[Progress] = None, **unknown: Any) -> Result:
+    """Says how the target runs each node of a model, and what goes wrong there; of a float model, what a conversion would make of it. The result is the
+    report of `qconvert lint` (schema octet-lint-2): result["nodes"], ["findings"], ["targets"]. model, target and the like: as for convert. Nothing is
+    written. Raises Error."""
+    given = dict(locals())
+
+    def fill(options, of, _):
+        _put_model(options, of.pop("model"))
+    return _run("convert", ConvertOptions, given, fill, lambda report, *_: Result(report), lib.octet_lint_model)
+
+
+def explain(model: Model_, node: str, data: Optional[Data] = None, *, calib: Optional[Name] = None, preprocess: Optional[Texts_] = None,
+            samples: Optional[int] = None, policy: Optional[Name] = None, set: Optional[Texts_] = None, # pylint: disable=redefined-builtin
+            target: Optional[Name] = None, scheme: Optional[str] = None, json: Optional[Name] = None, threads: Optional[int] = None,
+            progress: Optional[Progress] = None, **unknown: Any) -> Result:
+    """Says all that is known of a node, by its name or that of a value that it computes, in a conversion with these options (as for convert). The result is
+    the report of `qconvert explain` (schema octet-explain-1). Nothing is written. Raises Error."""
+    given = dict(locals())
+
+    def fill(options, of, _):
+        _put_model(options, of.pop("model"))
+        return of.pop("node")
+    return _run("convert", ConvertOptions, given, fill, lambda report, *_: Result(report), lib.octet_explain_node)
+
+
+def verify(model: Model_, source: Model_, data: Union[Name, Sequence[Name], inputs.Pipe, None] = None, *, calib: Optional[Name] = None,
+           policy: Optional[Name] = None, target: Optional[Name] = None, labels: Optional[Name] = None, decode: Optional[Name] = None,
+           truth: Optional[Name] = None, metric_cmd: Optional[str] = None, metric_timeout: Optional[Number] = None, json: Optional[Name] = None,
+           threads: Optional[int] = None, progress: Optional[Progress] = None, **unknown: Any) -> Result:
+    """Makes a model that Octet has written again, from the files that its record names, and compares all bytes. model, source: the model and the float one;
+    data, calib, policy and the like: the files that it was made from. The result is the report of `qconvert verify` (schema octet-verify-1).
+
+    Raises Error; with status 1 another model was made, and Error.report is the report."""
+    given = dict(locals())
+
+    def fill(options, of, folder):
+        _put_model(options, inputs.written(of.pop("model"), folder, 0))
+        return inputs.written(of.pop("source"), folder, 1)
+    return _run("convert", ConvertOptions, given, fill, lambda report, *_: Result(report), lib.octet_verify_model)
 
 
 def use_isa(name: str) -> None:

@@ -137,6 +137,10 @@ def _open():
     for word, options in (("calibrate", CalibrateOptions), ("convert", ConvertOptions), ("evaluate", EvaluateOptions)):
         known += [(f"octet_{word}_init", None, ctypes.POINTER(options), size),
                   (f"octet_{word}_model", number, place, ctypes.POINTER(options), ctypes.POINTER(result))]
+    converting = ctypes.POINTER(ConvertOptions)
+    known += [("octet_lint_model", number, place, converting, ctypes.POINTER(result)),
+              ("octet_explain_node", number, place, converting, text, ctypes.POINTER(result)),
+              ("octet_verify_model", number, place, converting, text, ctypes.POINTER(result))]
     for name, returned, *arguments in known:
         function = getattr(opened, name)
         function.restype, function.argtypes = returned, arguments

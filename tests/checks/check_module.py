@@ -349,6 +349,22 @@ try:
 except AttributeError:
     pass
 """,
+    "models_are_inspected": """
+before = octet.lint("net.onnx", target="octet")
+assert before["schema"] == "octet-lint-2" and not before["quantized"] and {n["name"] for n in before["conversion"]} >= {"first", "last"}
+np.save("x.npy", x)
+got = octet.convert("net.onnx", "x.npy", output="o.onnx")
+after = octet.lint(got)
+assert after["quantized"] and after["integer_nodes"] > 0 and octet.lint(onnx.load("o.onnx"))["integer_nodes"] == after["integer_nodes"]
+node = octet.explain("net.onnx", "first", x)
+assert node["schema"] == "octet-explain-1" and "first" in json.dumps(node.report)
+refused(lambda: octet.explain("net.onnx", "frist"), "first", status=2)
+refused(lambda: octet.lint("net.onnx", output="x"), "output", status=2)
+assert octet.verify("o.onnx", "net.onnx", "x.npy")["schema"] == "octet-verify-1"
+assert octet.verify(got, network(), "x.npy").report
+np.save("x.npy", x + 1)
+refused(lambda: octet.verify("o.onnx", "net.onnx", "x.npy"), status=2)
+""",
     "names_of_the_module": """
 assert octet.__version__ == octet.version() and set(dir(octet)) == set(octet.__all__) | {"__doc__", "__version__"}
 for name in octet.__all__:

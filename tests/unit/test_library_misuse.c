@@ -57,76 +57,82 @@ static const octet_evaluate_options *evaluation(octet_evaluate_options *x)
 #define WITH(change) (change, RUN(s->o, s->m, &a, 1)) /* an array that is good but for one thing */
 
 /* name of the misuse, the call, the status */
-#define MISUSES(MISUSE)                                                                                               \
-    MISUSE(calibrate_no_octet, octet_calibrate_model(NULL, calibration(&c), &made), OCTET_USAGE)                      \
-    MISUSE(convert_no_octet, octet_convert_model(NULL, conversion(&x), &made), OCTET_USAGE)                           \
-    MISUSE(evaluate_no_octet, octet_evaluate_model(NULL, evaluation(&e), &made), OCTET_USAGE)                         \
-    MISUSE(calibrate_no_options, octet_calibrate_model(s->o, NULL, &made), OCTET_USAGE)                               \
-    MISUSE(convert_no_options, octet_convert_model(s->o, NULL, &made), OCTET_USAGE)                                   \
-    MISUSE(evaluate_no_options, octet_evaluate_model(s->o, NULL, &made), OCTET_USAGE)                                 \
-    MISUSE(calibrate_no_place, octet_calibrate_model(s->o, calibration(&c), NULL), OCTET_USAGE)                       \
-    MISUSE(convert_no_place, octet_convert_model(s->o, conversion(&x), NULL), OCTET_USAGE)                            \
-    MISUSE(evaluate_no_place, octet_evaluate_model(s->o, evaluation(&e), NULL), OCTET_USAGE)                          \
-    MISUSE(calibrate_no_model, CALIBRATE(c.model = NULL), OCTET_USAGE)                                                \
-    MISUSE(convert_no_model, CONVERT(x.model = NULL), OCTET_USAGE)                                                    \
-    MISUSE(evaluate_no_model, EVALUATE(e.model = NULL), OCTET_USAGE)                                                  \
-    MISUSE(convert_empty_model, CONVERT(x.model = ""), OCTET_USAGE)                                                   \
-    MISUSE(convert_folder, CONVERT(x.model = "."), OCTET_IO)                                                          \
-    MISUSE(convert_empty_output, CONVERT((x.in_memory = false, x.output = "")), OCTET_USAGE)                          \
-    MISUSE(convert_threads, CONVERT(x.threads = 100000), OCTET_USAGE)                                                 \
-    MISUSE(evaluate_threads, EVALUATE(e.threads = -1), OCTET_USAGE)                                                   \
-    MISUSE(calibrate_threads, CALIBRATE(c.threads = 1025), OCTET_USAGE)                                               \
-    MISUSE(convert_not_set, CONVERT(x.size = 0), OCTET_USAGE)                                                         \
-    MISUSE(convert_no_list, CONVERT(x.rules.n = 3), OCTET_USAGE)                                                      \
-    MISUSE(calibrate_no_list, CALIBRATE(c.samples.data.v = NULL), OCTET_USAGE)                                        \
-    MISUSE(convert_labels_alone, CONVERT(x.samples.labels = "y.csv"), OCTET_USAGE)                                    \
-    MISUSE(convert_steps_alone, CONVERT(x.samples.preprocess = ((octet_texts){ one_name, 1 })), OCTET_USAGE)          \
-    MISUSE(calibrate_first_alone, CALIBRATE(c.samples.first = true), OCTET_USAGE)                                     \
-    MISUSE(calibrate_seed_alone, CALIBRATE(c.samples.seed = 3), OCTET_USAGE)                                          \
-    MISUSE(calibrate_first_seed, CALIBRATE((c.samples.seed = 3, c.samples.samples = 2, c.samples.first = true)),      \
-           OCTET_USAGE)                                                                                               \
-    MISUSE(convert_size_alone, CONVERT(x.model_size = 3), OCTET_USAGE)                                                \
-    MISUSE(load_no_octet, octet_model_load(NULL, "m.onnx", 1, &nothing), OCTET_USAGE)                                 \
-    MISUSE(load_no_path, octet_model_load(s->o, NULL, 1, &nothing), OCTET_USAGE)                                      \
-    MISUSE(load_no_place, octet_model_load(s->o, "m.onnx", 1, NULL), OCTET_USAGE)                                     \
-    MISUSE(load_empty_path, octet_model_load(s->o, "", 1, &nothing), OCTET_IO)                                        \
-    MISUSE(load_folder, octet_model_load(s->o, ".", 1, &nothing), OCTET_IO)                                           \
-    MISUSE(load_stream, octet_model_load(s->o, "-", 1, &nothing), OCTET_USAGE)                                        \
-    MISUSE(load_stdin, octet_model_load(s->o, "/dev/stdin", 1, &nothing), OCTET_USAGE)                                \
-    MISUSE(load_few_threads, octet_model_load(s->o, "m.onnx", -1, &nothing), OCTET_USAGE)                             \
-    MISUSE(load_many_threads, octet_model_load(s->o, "m.onnx", 100000, &nothing), OCTET_USAGE)                        \
-    MISUSE(load_most_threads, octet_model_load(s->o, "m.onnx", INT_MAX, &nothing), OCTET_USAGE)                       \
-    MISUSE(memory_no_octet, octet_model_load_memory(NULL, "x", 1, 1, &nothing), OCTET_USAGE)                          \
-    MISUSE(memory_no_bytes, octet_model_load_memory(s->o, NULL, 100, 1, &nothing), OCTET_USAGE)                       \
-    MISUSE(memory_endless, octet_model_load_memory(s->o, NULL, SIZE_MAX, 1, &nothing), OCTET_USAGE)                   \
-    MISUSE(memory_nothing, octet_model_load_memory(s->o, NULL, 0, 1, &nothing), OCTET_MALFORMED)                      \
-    MISUSE(memory_empty, octet_model_load_memory(s->o, "x", 0, 1, &nothing), OCTET_MALFORMED)                         \
-    MISUSE(memory_no_model, octet_model_load_memory(s->o, "no model", 8, 1, &nothing), OCTET_MALFORMED)               \
-    MISUSE(memory_no_place, octet_model_load_memory(s->o, "x", 1, 1, NULL), OCTET_USAGE)                              \
-    MISUSE(memory_threads, octet_model_load_memory(s->o, "x", 1, 1025, &nothing), OCTET_USAGE)                        \
-    MISUSE(run_no_octet, RUN(NULL, s->m, &good, 1), OCTET_USAGE)                                                      \
-    MISUSE(run_no_model, RUN(s->o, NULL, &good, 1), OCTET_USAGE)                                                      \
-    MISUSE(run_no_arrays, RUN(s->o, s->m, NULL, 1), OCTET_USAGE)                                                      \
-    MISUSE(run_nothing, RUN(s->o, s->m, NULL, 0), OCTET_MALFORMED)                                                    \
-    MISUSE(run_no_place, octet_model_run(s->o, s->m, &good, 1, NULL, &s->n), OCTET_USAGE)                             \
-    MISUSE(run_no_count, octet_model_run(s->o, s->m, &good, 1, &s->out, NULL), OCTET_USAGE)                           \
-    MISUSE(run_two, RUN(s->o, s->m, ((const octet_array[]){ good, good }), 2), OCTET_MALFORMED)                       \
-    MISUSE(run_no_data, WITH(a.data = NULL), OCTET_MALFORMED)                                                         \
-    MISUSE(run_other_name, WITH(a.name = "none"), OCTET_MALFORMED)                                                    \
-    MISUSE(run_empty_name, WITH(a.name = ""), OCTET_MALFORMED)                                                        \
-    MISUSE(run_rank_below, WITH(a.rank = -1), OCTET_UNSUPPORTED)                                                      \
-    MISUSE(run_rank_above, WITH(a.rank = OCTET_MAX_RANK + 1), OCTET_UNSUPPORTED)                                      \
-    MISUSE(run_rank_huge, WITH(a.rank = INT_MAX), OCTET_UNSUPPORTED)                                                  \
-    MISUSE(run_rank_other, WITH(a.rank = 1), OCTET_MALFORMED)                                                         \
-    MISUSE(run_dim_below, WITH(a.dims[0] = -1), OCTET_MALFORMED)                                                      \
-    MISUSE(run_dim_other, WITH(a.dims[1] = 1), OCTET_MALFORMED)                                                       \
-    MISUSE(run_dim_overflow, WITH(a.dims[0] = INT64_MAX), OCTET_MALFORMED)                                            \
-    MISUSE(run_type_0, WITH(a.type = (octet_type)0), OCTET_UNSUPPORTED)                                               \
-    MISUSE(run_type_string, WITH(a.type = (octet_type)8), OCTET_UNSUPPORTED)                                          \
-    MISUSE(run_type_complex, WITH(a.type = (octet_type)14), OCTET_UNSUPPORTED)                                        \
-    MISUSE(run_type_below, WITH(a.type = (octet_type) - 1), OCTET_UNSUPPORTED)                                        \
-    MISUSE(run_type_huge, WITH(a.type = (octet_type)INT_MAX), OCTET_UNSUPPORTED)                                      \
-    MISUSE(run_too_large, WITH((a.type = OCTET_FLOAT64, a.data = (const double[]){ 0, 1e300, 0, 0 })), OCTET_NUMERIC) \
+#define MISUSES(MISUSE)                                                                                                \
+    MISUSE(calibrate_no_octet, octet_calibrate_model(NULL, calibration(&c), &made), OCTET_USAGE)                       \
+    MISUSE(convert_no_octet, octet_convert_model(NULL, conversion(&x), &made), OCTET_USAGE)                            \
+    MISUSE(evaluate_no_octet, octet_evaluate_model(NULL, evaluation(&e), &made), OCTET_USAGE)                          \
+    MISUSE(calibrate_no_options, octet_calibrate_model(s->o, NULL, &made), OCTET_USAGE)                                \
+    MISUSE(convert_no_options, octet_convert_model(s->o, NULL, &made), OCTET_USAGE)                                    \
+    MISUSE(evaluate_no_options, octet_evaluate_model(s->o, NULL, &made), OCTET_USAGE)                                  \
+    MISUSE(calibrate_no_place, octet_calibrate_model(s->o, calibration(&c), NULL), OCTET_USAGE)                        \
+    MISUSE(convert_no_place, octet_convert_model(s->o, conversion(&x), NULL), OCTET_USAGE)                             \
+    MISUSE(evaluate_no_place, octet_evaluate_model(s->o, evaluation(&e), NULL), OCTET_USAGE)                           \
+    MISUSE(calibrate_no_model, CALIBRATE(c.model = NULL), OCTET_USAGE)                                                 \
+    MISUSE(convert_no_model, CONVERT(x.model = NULL), OCTET_USAGE)                                                     \
+    MISUSE(evaluate_no_model, EVALUATE(e.model = NULL), OCTET_USAGE)                                                   \
+    MISUSE(convert_empty_model, CONVERT(x.model = ""), OCTET_USAGE)                                                    \
+    MISUSE(convert_folder, CONVERT(x.model = "."), OCTET_IO)                                                           \
+    MISUSE(convert_empty_output, CONVERT((x.in_memory = false, x.output = "")), OCTET_USAGE)                           \
+    MISUSE(convert_threads, CONVERT(x.threads = 100000), OCTET_USAGE)                                                  \
+    MISUSE(evaluate_threads, EVALUATE(e.threads = -1), OCTET_USAGE)                                                    \
+    MISUSE(calibrate_threads, CALIBRATE(c.threads = 1025), OCTET_USAGE)                                                \
+    MISUSE(convert_not_set, CONVERT(x.size = 0), OCTET_USAGE)                                                          \
+    MISUSE(convert_no_list, CONVERT(x.rules.n = 3), OCTET_USAGE)                                                       \
+    MISUSE(calibrate_no_list, CALIBRATE(c.samples.data.v = NULL), OCTET_USAGE)                                         \
+    MISUSE(convert_labels_alone, CONVERT(x.samples.labels = "y.csv"), OCTET_USAGE)                                     \
+    MISUSE(convert_steps_alone, CONVERT(x.samples.preprocess = ((octet_texts){ one_name, 1 })), OCTET_USAGE)           \
+    MISUSE(calibrate_first_alone, CALIBRATE(c.samples.first = true), OCTET_USAGE)                                      \
+    MISUSE(calibrate_seed_alone, CALIBRATE(c.samples.seed = 3), OCTET_USAGE)                                           \
+    MISUSE(calibrate_first_seed, CALIBRATE((c.samples.seed = 3, c.samples.samples = 2, c.samples.first = true)),       \
+           OCTET_USAGE)                                                                                                \
+    MISUSE(convert_size_alone, CONVERT(x.model_size = 3), OCTET_USAGE)                                                 \
+    MISUSE(convert_lint_no_place, octet_lint_model(s->o, conversion(&x), NULL), OCTET_USAGE)                           \
+    MISUSE(convert_lint_output, (conversion(&x), x.output = "y.onnx", octet_lint_model(s->o, &x, &made)), OCTET_USAGE) \
+    MISUSE(convert_explain_nothing, octet_explain_node(s->o, conversion(&x), NULL, &made), OCTET_USAGE)                \
+    MISUSE(convert_explain_none, octet_explain_node(s->o, conversion(&x), "none", &made), OCTET_USAGE)                 \
+    MISUSE(convert_verify_nothing, octet_verify_model(s->o, conversion(&x), NULL, &made), OCTET_USAGE)                 \
+    MISUSE(convert_verify_stream, octet_verify_model(s->o, conversion(&x), "-", &made), OCTET_USAGE)                   \
+    MISUSE(load_no_octet, octet_model_load(NULL, "m.onnx", 1, &nothing), OCTET_USAGE)                                  \
+    MISUSE(load_no_path, octet_model_load(s->o, NULL, 1, &nothing), OCTET_USAGE)                                       \
+    MISUSE(load_no_place, octet_model_load(s->o, "m.onnx", 1, NULL), OCTET_USAGE)                                      \
+    MISUSE(load_empty_path, octet_model_load(s->o, "", 1, &nothing), OCTET_IO)                                         \
+    MISUSE(load_folder, octet_model_load(s->o, ".", 1, &nothing), OCTET_IO)                                            \
+    MISUSE(load_stream, octet_model_load(s->o, "-", 1, &nothing), OCTET_USAGE)                                         \
+    MISUSE(load_stdin, octet_model_load(s->o, "/dev/stdin", 1, &nothing), OCTET_USAGE)                                 \
+    MISUSE(load_few_threads, octet_model_load(s->o, "m.onnx", -1, &nothing), OCTET_USAGE)                              \
+    MISUSE(load_many_threads, octet_model_load(s->o, "m.onnx", 100000, &nothing), OCTET_USAGE)                         \
+    MISUSE(load_most_threads, octet_model_load(s->o, "m.onnx", INT_MAX, &nothing), OCTET_USAGE)                        \
+    MISUSE(memory_no_octet, octet_model_load_memory(NULL, "x", 1, 1, &nothing), OCTET_USAGE)                           \
+    MISUSE(memory_no_bytes, octet_model_load_memory(s->o, NULL, 100, 1, &nothing), OCTET_USAGE)                        \
+    MISUSE(memory_endless, octet_model_load_memory(s->o, NULL, SIZE_MAX, 1, &nothing), OCTET_USAGE)                    \
+    MISUSE(memory_nothing, octet_model_load_memory(s->o, NULL, 0, 1, &nothing), OCTET_MALFORMED)                       \
+    MISUSE(memory_empty, octet_model_load_memory(s->o, "x", 0, 1, &nothing), OCTET_MALFORMED)                          \
+    MISUSE(memory_no_model, octet_model_load_memory(s->o, "no model", 8, 1, &nothing), OCTET_MALFORMED)                \
+    MISUSE(memory_no_place, octet_model_load_memory(s->o, "x", 1, 1, NULL), OCTET_USAGE)                               \
+    MISUSE(memory_threads, octet_model_load_memory(s->o, "x", 1, 1025, &nothing), OCTET_USAGE)                         \
+    MISUSE(run_no_octet, RUN(NULL, s->m, &good, 1), OCTET_USAGE)                                                       \
+    MISUSE(run_no_model, RUN(s->o, NULL, &good, 1), OCTET_USAGE)                                                       \
+    MISUSE(run_no_arrays, RUN(s->o, s->m, NULL, 1), OCTET_USAGE)                                                       \
+    MISUSE(run_nothing, RUN(s->o, s->m, NULL, 0), OCTET_MALFORMED)                                                     \
+    MISUSE(run_no_place, octet_model_run(s->o, s->m, &good, 1, NULL, &s->n), OCTET_USAGE)                              \
+    MISUSE(run_no_count, octet_model_run(s->o, s->m, &good, 1, &s->out, NULL), OCTET_USAGE)                            \
+    MISUSE(run_two, RUN(s->o, s->m, ((const octet_array[]){ good, good }), 2), OCTET_MALFORMED)                        \
+    MISUSE(run_no_data, WITH(a.data = NULL), OCTET_MALFORMED)                                                          \
+    MISUSE(run_other_name, WITH(a.name = "none"), OCTET_MALFORMED)                                                     \
+    MISUSE(run_empty_name, WITH(a.name = ""), OCTET_MALFORMED)                                                         \
+    MISUSE(run_rank_below, WITH(a.rank = -1), OCTET_UNSUPPORTED)                                                       \
+    MISUSE(run_rank_above, WITH(a.rank = OCTET_MAX_RANK + 1), OCTET_UNSUPPORTED)                                       \
+    MISUSE(run_rank_huge, WITH(a.rank = INT_MAX), OCTET_UNSUPPORTED)                                                   \
+    MISUSE(run_rank_other, WITH(a.rank = 1), OCTET_MALFORMED)                                                          \
+    MISUSE(run_dim_below, WITH(a.dims[0] = -1), OCTET_MALFORMED)                                                       \
+    MISUSE(run_dim_other, WITH(a.dims[1] = 1), OCTET_MALFORMED)                                                        \
+    MISUSE(run_dim_overflow, WITH(a.dims[0] = INT64_MAX), OCTET_MALFORMED)                                             \
+    MISUSE(run_type_0, WITH(a.type = (octet_type)0), OCTET_UNSUPPORTED)                                                \
+    MISUSE(run_type_string, WITH(a.type = (octet_type)8), OCTET_UNSUPPORTED)                                           \
+    MISUSE(run_type_complex, WITH(a.type = (octet_type)14), OCTET_UNSUPPORTED)                                         \
+    MISUSE(run_type_below, WITH(a.type = (octet_type) - 1), OCTET_UNSUPPORTED)                                         \
+    MISUSE(run_type_huge, WITH(a.type = (octet_type)INT_MAX), OCTET_UNSUPPORTED)                                       \
+    MISUSE(run_too_large, WITH((a.type = OCTET_FLOAT64, a.data = (const double[]){ 0, 1e300, 0, 0 })), OCTET_NUMERIC)  \
     MISUSE(run_not_exact, WITH((a.type = OCTET_INT64, a.data = (const int64_t[]){ 0, 0, 16777217, 0 })), OCTET_NUMERIC)
 
 #define FUNCTION(name, call, want)          \

@@ -476,7 +476,7 @@ static void a_model_in_use_is_refused(void **state)
 /* ---- stacks ---- */
 
 typedef struct all_calls {
-    octet_status status[5];
+    octet_status status[6];
     char error[1000];
 } all_calls;
 
@@ -488,7 +488,8 @@ static void *call_all(void *arg)
     octet_model *m = NULL;
     float *y = malloc(2 * CLASSES * sizeof *y);
     const char *const quantized[] = { "stack.onnx" };
-    octet_result *r[2] = { NULL };
+    octet_result *r[3] = { NULL };
+    octet_convert_options lint;
     octet_calibrate_options calibrate;
     octet_convert_options convert_all = demo_conversion("stack.onnx");
     octet_evaluate_options evaluate;
@@ -497,6 +498,8 @@ static void *call_all(void *arg)
     calibrate.samples = demo_samples(16);
     calibrate.output = "stack.calib";
     convert_all.html = "stack.html";
+    octet_convert_init(&lint, sizeof lint);
+    lint.model = "stack.onnx";
     octet_evaluate_init(&evaluate, sizeof evaluate);
     evaluate.model = lib.model;
     evaluate.quantized = (octet_texts){ quantized, 1 };
@@ -511,9 +514,12 @@ static void *call_all(void *arg)
     c->status[3] = convert_only(o, &convert_all);
     if (!c->status[3])
         c->status[4] = octet_evaluate_model(o, &evaluate, &r[1]);
+    if (!c->status[4])
+        c->status[5] = octet_lint_model(o, &lint, &r[2]);
     snprintf(c->error, sizeof c->error, "%s", octet_error(o));
     octet_result_free(r[0]);
     octet_result_free(r[1]);
+    octet_result_free(r[2]);
     free(y);
     octet_close(o);
     return NULL;

@@ -3,7 +3,9 @@
 
 #include "api/calibration.h"
 #include "api/evaluation.h"
+#include "api/inspect.h"
 #include "api/session.h"
+#include "api/verification.h"
 #include "base/io.h"
 
 #include <string.h>
@@ -17,6 +19,7 @@ struct octet_result {
 /* A call with options of one kind or the other. */
 typedef struct typed {
     const void *options;
+    const char *name; /* of a node to explain, or of the float model of one to verify */
     octet_result *result, **to;
     bool in_callback; /* the caller is */
     octet *o;
@@ -192,15 +195,53 @@ static oct_status decide_and_make(typed *c, oct_err *err)
     return fits == OCT_OK ? oct_session_goal(s, err) : fits;
 }
 
+static oct_session_host host_of(octet *o, typed *c)
+{
+    return (oct_session_host){ .voice = { note, octet_tell_progress, o },
+                               .given = { get_sample, c, c->samples->count } };
+}
+
 static oct_status convert(octet *o, void *arg, oct_err *err)
 {
     typed *c = arg;
-    const oct_session_host host = { .voice = { note, octet_tell_progress, o },
-                                    .given = { get_sample, c, c->samples->count } };
+    const oct_session_host host = host_of(o, c);
     oct_status s = oct_session_open(&c->s, &c->convert, &host, err);
     if (s == OCT_OK)
         s = decide_and_make(c, err);
     oct_session_close(&c->s);
+    return s;
+}
+
+/* ---- what is said without a conversion ---- */
+
+static oct_status lint(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    const oct_session_host host = host_of(o, c);
+    OCT_TRY(oct_session_lint(&c->convert, &host, c->result->report, err));
+    return keep_report(c->result, err);
+}
+
+static oct_status explain(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    const oct_session_host host = host_of(o, c);
+    OCT_TRY(oct_session_explain(&c->convert, &host, c->name, c->result->report, err));
+    return keep_report(c->result, err);
+}
+
+/* Another model was made: then there is a report, too. */
+static oct_status verify(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    const oct_session_host host = host_of(o, c);
+    oct_verification v = { .x = &c->convert, .source = c->name, .h = &host };
+    oct_status s = oct_verification_run(&v, c->result->report, err);
+    if (s == OCT_OK || s == OCT_EGOAL) {
+        const oct_status kept = keep_report(c->result, s == OCT_OK ? err : NULL);
+        s = kept == OCT_OK ? s : kept;
+    }
+    oct_verification_close(&v);
     return s;
 }
 
@@ -347,6 +388,42 @@ static oct_status convert_model(octet *o, void *arg, oct_err *err)
     return call(o, c, convert, err);
 }
 
+/* The options of a conversion, for a call that makes no model. */
+static oct_status inspect(octet *o, typed *c, octet_work_fn work, oct_err *err)
+{
+    octet_convert_options *x = &c->convert;
+    octet_convert_init(x, sizeof *x);
+    if (!c->to)
+        return no_place(err);
+    OCT_TRY(take_options(c->options, x, sizeof *x, err));
+    OCT_TRY(check_convert(x, err));
+    if (x->output || x->html || x->dump_policy || x->sensitivity_file)
+        return oct_fail(err, OCT_EUSAGE, "this call writes no files, and is given the name of one to write");
+    x->in_memory = false;
+    c->samples = &x->samples;
+    return call(o, c, work, err);
+}
+
+static oct_status lint_model(octet *o, void *arg, oct_err *err)
+{
+    return inspect(o, arg, lint, err);
+}
+
+static oct_status explain_model(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    return c->name ? inspect(o, c, explain, err) : oct_fail(err, OCT_EUSAGE, "the name of the node is NULL");
+}
+
+static oct_status verify_model(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    if (!c->name)
+        return oct_fail(err, OCT_EUSAGE, "the name of the float model is NULL");
+    OCT_TRY(check_stream(c->name, err));
+    return inspect(o, c, verify, err);
+}
+
 static oct_status calibrate_model(octet *o, void *arg, oct_err *err)
 {
     typed *c = arg;
@@ -380,14 +457,15 @@ static oct_status evaluate_model(octet *o, void *arg, oct_err *err)
     return call(o, c, evaluate, err);
 }
 
-static octet_status call_typed(octet *o, const void *options, octet_result **result, octet_work_fn work)
+static octet_status call_typed(octet *o, const void *options, const char *name, octet_result **result,
+                               octet_work_fn work)
 {
     if (result)
         *result = NULL;
     typed *c = oct_calloc(1, sizeof *c); /* too large for small stacks */
     if (!c)
         return OCTET_NOMEM;
-    *c = (typed){ .options = options, .to = result, .in_callback = octet_in_callback() };
+    *c = (typed){ .options = options, .name = name, .to = result, .in_callback = octet_in_callback() };
     const octet_status s = octet_do(o, work, c);
     oct_free(c);
     return s;
@@ -395,17 +473,33 @@ static octet_status call_typed(octet *o, const void *options, octet_result **res
 
 octet_status octet_convert_model(octet *o, const octet_convert_options *options, octet_result **result)
 {
-    return call_typed(o, options, result, convert_model);
+    return call_typed(o, options, NULL, result, convert_model);
 }
 
 octet_status octet_calibrate_model(octet *o, const octet_calibrate_options *options, octet_result **result)
 {
-    return call_typed(o, options, result, calibrate_model);
+    return call_typed(o, options, NULL, result, calibrate_model);
 }
 
 octet_status octet_evaluate_model(octet *o, const octet_evaluate_options *options, octet_result **result)
 {
-    return call_typed(o, options, result, evaluate_model);
+    return call_typed(o, options, NULL, result, evaluate_model);
+}
+
+octet_status octet_lint_model(octet *o, const octet_convert_options *options, octet_result **result)
+{
+    return call_typed(o, options, NULL, result, lint_model);
+}
+
+octet_status octet_explain_node(octet *o, const octet_convert_options *options, const char *node, octet_result **result)
+{
+    return call_typed(o, options, node, result, explain_model);
+}
+
+octet_status octet_verify_model(octet *o, const octet_convert_options *options, const char *source,
+                                octet_result **result)
+{
+    return call_typed(o, options, source, result, verify_model);
 }
 
 /* ---- the result ---- */
