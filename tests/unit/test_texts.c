@@ -108,7 +108,13 @@ static void bytes_that_stay_float(void **state)
     assert_true(list[0].bytes == 5200 && list[0].n == 2 && list[1].bytes == 600 && list[1].n == 1);
     assert_true(fabs(list[0].share - 0.52) < 1e-12 && fabs(list[1].share - 0.06) < 1e-12);
     oct_float_bytes_text(list, n, &b);
-    assert_string_equal(oct_buf_str(&b), "58 % of its bytes are float: Gather (table and others), MatMul (w)");
+    assert_string_equal(oct_buf_str(&b), "58 % of its bytes are float: Gather (table, small), MatMul (w)");
+    oct_buf_free(&b);
+    assert_string_equal(list[0].reader, "pick");
+    list[0].why = "its table is small";
+    oct_float_bytes_text(list, n, &b);
+    assert_string_equal(oct_buf_str(&b),
+                        "58 % of its bytes are float: Gather (table, small: its table is small), MatMul (w)");
     oct_buf_free(&b);
     GOOD(oct_float_bytes_find(g, 1000000, a, &list, &n, err));
     assert_int_equal(n, 0);

@@ -8,8 +8,16 @@
 
 enum { MOST_NAMED = 3 };
 
+/* A constant that takes OCT_FLOAT_BYTES_SHARE of the file alone. */
+typedef struct large {
+    const char *op, *name;
+} large;
+
 typedef struct adding {
     oct_arena *arena;
+    uint64_t file;
+    large *large;
+    size_t n_large, room_large;
     oct_float_bytes *list;
     size_t n, room;
 } adding;
@@ -38,7 +46,13 @@ static oct_status add(adding *a, const oct_graph *g, int reader, const char *nam
     if (bytes > x->most) {
         x->most = bytes;
         x->largest = name;
+        x->reader = reader >= 0 ? oct_node_label(g, reader) : NULL;
     }
+    if (!a->file || (double)bytes < OCT_FLOAT_BYTES_SHARE * (double)a->file)
+        return OCT_OK;
+    if (!OCT_GROW(a->arena, a->large, a->n_large, a->room_large))
+        return oct_nomem(err);
+    a->large[a->n_large++] = (large){ op, name };
     return OCT_OK;
 }
 
@@ -67,15 +81,34 @@ static int by_bytes(const void *a, const void *b)
     return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : strcmp(x->op, y->op);
 }
 
+/* The names of an operator's constants that are large alone, and whether there are others. */
+static oct_status name(const adding *a, oct_float_bytes *x, oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    size_t named = 0;
+    for (size_t i = 0; i < a->n_large; i++)
+        if (strcmp(a->large[i].op, x->op) == 0)
+            oct_buf_printf(&b, "%s%s", named++ ? ", " : "", a->large[i].name);
+    if (!named)
+        oct_buf_printf(&b, "%s", x->largest);
+    if (x->n > (named ? named : 1))
+        oct_buf_printf(&b, " and others");
+    x->names = oct_buf_str(&b) ? oct_arena_printf(a->arena, "%s", oct_buf_str(&b)) : NULL;
+    oct_buf_free(&b);
+    return x->names ? OCT_OK : oct_nomem(err);
+}
+
 oct_status oct_float_bytes_find(const oct_graph *g, uint64_t file, oct_arena *arena, oct_float_bytes **list, size_t *n,
                                 oct_err *err)
 {
-    adding a = { .arena = arena };
+    adding a = { .arena = arena, .file = file };
     OCT_TRY(add_graph(&a, g, err));
     if (a.n)
         qsort(a.list, a.n, sizeof *a.list, by_bytes);
-    for (*n = 0; *n < a.n && file && (double)a.list[*n].bytes >= OCT_FLOAT_BYTES_SHARE * (double)file; ++*n)
+    for (*n = 0; *n < a.n && file && (double)a.list[*n].bytes >= OCT_FLOAT_BYTES_SHARE * (double)file; ++*n) {
         a.list[*n].share = (double)a.list[*n].bytes / (double)file;
+        OCT_TRY(name(&a, &a.list[*n], err));
+    }
     *list = a.list;
     return OCT_OK;
 }
@@ -88,8 +121,8 @@ void oct_float_bytes_text(const oct_float_bytes *list, size_t n, oct_buf *out)
     if (n)
         oct_buf_printf(out, "%.0f %% of its bytes are float: ", 100 * share);
     for (size_t i = 0; i < n && i < MOST_NAMED; i++)
-        oct_buf_printf(out, "%s%s (%s%s)", i ? ", " : "", *list[i].op ? list[i].op : "in nested graphs",
-                       list[i].largest, list[i].n > 1 ? " and others" : "");
+        oct_buf_printf(out, "%s%s (%s%s%s)", i ? ", " : "", *list[i].op ? list[i].op : "in nested graphs",
+                       list[i].names, list[i].why ? ": " : "", list[i].why ? list[i].why : "");
     if (n > MOST_NAMED)
         oct_buf_printf(out, " and %zu more operators", n - MOST_NAMED);
 }

@@ -114,6 +114,21 @@ static oct_status show_decided(const oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
+/* Why a node that is no layer stayed float; NULL: it did not, or it is a layer, whose reason stands elsewhere. */
+static const char *why_float(const oct_conversion *c, const char *node)
+{
+    for (size_t i = 0; node && i < c->n_layers; i++) {
+        const oct_layer *l = &c->layers[i];
+        if (strcmp(l->name, node) != 0)
+            continue;
+        if (l->product || l->d.scheme != OCT_SCHEME_FLOAT || !*l->d.why)
+            return NULL;
+        const bool rule = l->d.row && l->d.why == l->d.row->rule;
+        return rule ? oct_arena_printf(c->arena, "by the rule %s", l->d.why) : l->d.why;
+    }
+    return NULL;
+}
+
 oct_status oct_conversion_make(oct_conversion *c, const char *output, const char *command, bool judged, oct_err *err)
 {
     oct_model *m = c->m;
@@ -132,7 +147,10 @@ oct_status oct_conversion_make(oct_conversion *c, const char *output, const char
     OCT_TRY(count_bytes(c, output, &c->size_after, err));
     if (c->o.job.scheme == OCT_SCHEME_FLOAT)
         return OCT_OK;
-    return oct_float_bytes_find(m->graph, c->size_after, c->arena, &c->floats, &c->n_floats, err);
+    OCT_TRY(oct_float_bytes_find(m->graph, c->size_after, c->arena, &c->floats, &c->n_floats, err));
+    for (size_t i = 0; i < c->n_floats; i++)
+        c->floats[i].why = why_float(c, c->floats[i].reader);
+    return OCT_OK;
 }
 
 /* ---- what is gained ---- */
