@@ -4,6 +4,7 @@ provider for ONNX Runtime in it, "provider" has that provider alone.
 
     make_wheel.py [--provider] SOURCE BUILD LICENSES OUT
 
+OCT_MACHINE names the machine that BUILD is for, if it is another one; its binutils are then used.
 SOURCE is the checkout, BUILD its build folder, LICENSES what static_deps.py laid. The wheel's tag names the glibc that its files need, as their
 symbols have it. Its bytes depend on what is in it and on SOURCE_DATE_EPOCH alone. Exit: 1 when a file needs a library that a manylinux
 system need not have.
@@ -24,6 +25,11 @@ PROGRAMS = ("qcalib", "qconvert", "qeval")
 # What the manylinux policy lets a wheel find on the system; none of the others is needed.
 SYSTEM = re.compile(r"lib(c|m|dl|pthread|rt)\.so\.\d+|ld-linux-.*")
 OLDEST = (2, 17)
+MACHINE = os.environ.get("OCT_MACHINE") or platform.machine()
+
+
+def binutil(name):
+    return name if MACHINE == platform.machine() else f"{MACHINE}-linux-gnu-{name}"
 
 
 def asked(*words):
@@ -32,17 +38,17 @@ def asked(*words):
 
 def needed_glibc(path):
     """The newest version of glibc's symbols that a file asks for; raises when it needs other libraries."""
-    others = [n for n in re.findall(r"NEEDED\s+(\S+)", asked("objdump", "-p", path)) if not SYSTEM.fullmatch(n)]
+    others = [n for n in re.findall(r"NEEDED\s+(\S+)", asked(binutil("objdump"), "-p", path)) if not SYSTEM.fullmatch(n)]
     if others:
         raise ValueError(f"{path.name} needs {', '.join(others)}")
-    versions = re.findall(r"\*UND\*.*\(?GLIBC_(\d+)\.(\d+)", asked("objdump", "-T", path))
+    versions = re.findall(r"\*UND\*.*\(?GLIBC_(\d+)\.(\d+)", asked(binutil("objdump"), "-T", path))
     return max([(int(a), int(b)) for a, b in versions], default=OLDEST)
 
 
 def stripped(path):
     with tempfile.TemporaryDirectory(prefix="octet-wheel-") as folder:
         to = Path(folder, "stripped")
-        asked("strip", "--strip-unneeded", "-o", to, path)
+        asked(binutil("strip"), "--strip-unneeded", "-o", to, path)
         return to.read_bytes()
 
 
@@ -109,7 +115,7 @@ def main():
     except ValueError as e:
         print(f"make_wheel.py: {e}\n  hint: build with the static libraries of static_deps.py", file=sys.stderr)
         return 1
-    tag = f"py3-none-manylinux_{glibc[0]}_{glibc[1]}_{platform.machine()}"
+    tag = f"py3-none-manylinux_{glibc[0]}_{glibc[1]}_{MACHINE}"
     write(out / f"{NAMES[kind][0]}-{version}-{tag}.whl", contents(kind, source, build, licenses, version, tag))
     return 0
 

@@ -17,6 +17,7 @@ import csv
 import hashlib
 import io
 import os
+import platform
 import shutil
 import sys
 import tempfile
@@ -125,6 +126,37 @@ def check_provider_form(c, folder):
     c.hold("provider's wheel: the module finds its library", said.split() == ["OctetExecutionProvider", "True"], said)
 
 
+def check_foreign(c, folder):
+    """A wheel for another machine: from its libraries, by its compiler and binutils."""
+    machine = "aarch64"
+    if platform.machine() == machine or not shutil.which(f"{machine}-linux-gnu-gcc"):
+        print(f"skipped: there is no cross compiler for {machine}")
+        return
+    tool, root = f"{machine}-linux-gnu-", folder / "foreign"
+    for package in ("libprotobuf-c-dev", "zlib1g-dev"):
+        (root / "usr/share/doc" / package).mkdir(parents=True)
+        (root / "usr/share/doc" / package / "copyright").write_text(package)
+    (root / "usr/include").mkdir()
+    (root / "usr/include/zlib.h").write_text("/* a header */\n")
+    place = root / f"usr/lib/{machine}-linux-gnu"
+    place.mkdir(parents=True)
+    (root / "small.c").write_text("#include <stdio.h>\nint small(void) { return puts(\"small\") + fputs(\"\", stdout); }\n")
+    must(f"{tool}gcc", "-fPIC", "-c", root / "small.c", "-o", root / "small.o")
+    for name in ("protobuf-c", "z"):
+        must(f"{tool}ar", "rcs", place / f"lib{name}.a", root / "small.o")
+    must(PARTS / "static_deps.py", folder / "laid", machine, root)
+    c.hold("foreign: the two libraries that the provider needs, and their headers",
+           sorted(p.name for p in (folder / "laid/lib").glob("*.a")) == ["liboctet_own.a", "libprotobuf-c.a", "libz.a"] and (folder / "laid/include/zlib.h").exists())
+    (root / "build/provider").mkdir(parents=True)
+    must(f"{tool}gcc", "-shared", root / "small.o", "-o", root / "build" / PROVIDER)
+    (folder / "for").mkdir()
+    must(PARTS / "make_wheel.py", "--provider", ROOT, root / "build", folder / "laid/licenses", folder / "for", env=dict(os.environ, OCT_MACHINE=machine))
+    made = next((folder / "for").iterdir())
+    with zipfile.ZipFile(made) as archive:
+        head = archive.read("onnxruntime_ep_octet/libonnxruntime_ep_octet.so")[:20]
+    c.hold("foreign: the wheel is for that machine", made.name.endswith(f"_{machine}.whl") and head[18] == 183, made.name)  # EM_AARCH64
+
+
 def check_refused(c, build, folder):
     (folder / "no").mkdir()
     done = ran(PARTS / "make_wheel.py", ROOT, build, folder / "static/licenses", folder / "no")
@@ -172,6 +204,7 @@ def main():
             return 77
         check_form(c, folder)
         check_provider_form(c, folder)
+        check_foreign(c, folder)
         check_refused(c, args.build.resolve(), folder)
         if args.wheel:
             check_wheel(c, args.build.resolve(), folder, args.built)
