@@ -37,6 +37,14 @@ OCT_PORTABLE __m512 oct_mm512_fmadd_ps(__m512 a, __m512 b, __m512 c)
     return _mm512_loadu_ps(z);
 }
 
+/* SIMDe 0.7.4 says yes where a part is zero, without SSE4.1. */
+OCT_PORTABLE int oct_mm256_testz_si256(__m256i a, __m256i b)
+{
+    uint64_t part[4];
+    _mm256_storeu_si256((__m256i *)(void *)part, _mm256_and_si256(a, b));
+    return (part[0] | part[1] | part[2] | part[3]) == 0;
+}
+
 /* With what it lacks the mode for (bgemm/flushing.h). */
 OCT_PORTABLE __m256 oct_flushed_fma256(__m256 a, __m256 b, __m256 c)
 {
@@ -214,6 +222,8 @@ OCT_PORTABLE __m512i oct_mm512_cvtps_epi32(__m512 v)
 #undef _mm512_fmadd_ps
 #undef _mm512_madd_epi16
 #define _mm256_fmadd_ps oct_mm256_fmadd_ps
+#undef _mm256_testz_si256
+#define _mm256_testz_si256 oct_mm256_testz_si256
 #define _mm512_fmadd_ps oct_mm512_fmadd_ps
 #define _mm512_madd_epi16 simde_mm512_madd_epi16
 #define _mm256_dpbusd_avx_epi32 simde_mm256_dpbusd_epi32

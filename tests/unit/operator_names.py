@@ -17,6 +17,7 @@ FREE = ("lib/ops/", "lib/passes/", "lib/forms/", "lib/targets/")
 CEILING = {
     "lib/eval/run/measure_machine.c": (4, "a product in float and in integers, to measure the machine by"),
     "lib/eval/pairs/pair_behind.c": (1, "a normalization that one of two models has folded into the layer before it"),
+    "lib/data/text/tokenizer_split.c": (1, "a pre-tokenizer that is called Split"),
     "lib/quant/job/annotate.c": (3, "puts the borders of the quantized graph, which have ONNX's names (forms/forms.h)"),
     "lib/quant/inputs/input_fold.c": (4, "puts the border of an input's means in front of Conv, the one operator that pads and has weights by channel"),
     "lib/quant/methods/correct.c": (1, "puts borders into a copy of the graph"),

@@ -363,12 +363,12 @@ static oct_status read_frames(oct_tokenizer *t, const oct_tree *p, int depth, oc
 {
     if (!oct_tree_is_object(p))
         return OCT_OK;
-    const char *type = oct_tree_word(p, "type");
+    const char *kind = oct_tree_word(p, "type");
     if (depth == OCT_STAGES_DEEP)
         return oct_fail(err, OCT_EUNSUPPORTED, "post-processors nested more than %d deep", OCT_STAGES_DEEP);
-    if (strcmp(type, "ByteLevel") == 0)
+    if (strcmp(kind, "ByteLevel") == 0)
         return OCT_OK; /* it moves offsets, no ids */
-    if (strcmp(type, "Sequence") == 0) {
+    if (strcmp(kind, "Sequence") == 0) {
         const oct_tree *all = oct_tree_member(p, "processors");
         for (size_t i = 0; oct_tree_is_list(all) && i < oct_tree_count(all); i++)
             OCT_TRY(read_frames(t, oct_tree_at(all, i), depth + 1, err));
@@ -376,10 +376,10 @@ static oct_status read_frames(oct_tokenizer *t, const oct_tree *p, int depth, oc
     }
     if (t->one.n || t->two.n)
         return oct_fail(err, OCT_EUNSUPPORTED, "several post-processors that add tokens");
-    if (strcmp(type, "BertProcessing") == 0 || strcmp(type, "RobertaProcessing") == 0)
-        return read_bert(t, p, type[0] == 'R', err);
-    if (strcmp(type, "TemplateProcessing") != 0)
-        return oct_fail(err, OCT_EUNSUPPORTED, "the post-processor '%.40s' is not known here", type);
+    if (strcmp(kind, "BertProcessing") == 0 || strcmp(kind, "RobertaProcessing") == 0)
+        return read_bert(t, p, kind[0] == 'R', err);
+    if (strcmp(kind, "TemplateProcessing") != 0)
+        return oct_fail(err, OCT_EUNSUPPORTED, "the post-processor '%.40s' is not known here", kind);
     OCT_TRY(read_template(t, p, "single", &t->one, err));
     return read_template(t, p, "pair", &t->two, err);
 }
@@ -441,24 +441,24 @@ static oct_status read_added(oct_tokenizer *t, const oct_tree *list, bool normal
 static oct_status read_model(oct_tokenizer *t, oct_tree *m, oct_err *err)
 {
     static const struct {
-        const char *type;
+        const char *kind;
         oct_status (*read)(oct_tree *, oct_token_model *, oct_err *);
     } models[] = { { "WordPiece", oct_wordpiece_read },
                    { "BPE", oct_bpe_read },
                    { "Unigram", oct_unigram_read },
                    { "WordLevel", oct_wordlevel_read } };
-    const char *type = oct_tree_word(m, "type");
+    const char *kind = oct_tree_word(m, "type");
     /* Files of early versions do not name it. */
-    if (!*type)
-        type = oct_tree_member(m, "merges")                     ? "BPE"
+    if (!*kind)
+        kind = oct_tree_member(m, "merges")                     ? "BPE"
                : oct_tree_is_list(oct_tree_member(m, "vocab"))  ? "Unigram"
                : oct_tree_member(m, "max_input_chars_per_word") ? "WordPiece"
                                                                 : "WordLevel";
     t->model = (oct_token_model){ .arena = t->arena, .unk = -1, .prefix = "", .suffix = "" };
     for (size_t i = 0; i < OCT_COUNT(models); i++)
-        if (strcmp(type, models[i].type) == 0)
+        if (strcmp(kind, models[i].kind) == 0)
             return models[i].read(m, &t->model, err);
-    return oct_fail(err, OCT_EUNSUPPORTED, "the model '%.40s' is not known here", type);
+    return oct_fail(err, OCT_EUNSUPPORTED, "the model '%.40s' is not known here", kind);
 }
 
 static oct_status read_all(oct_tokenizer *t, oct_tree *root, oct_err *err)

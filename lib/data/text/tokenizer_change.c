@@ -274,7 +274,7 @@ static oct_status read_map(const oct_tree *t, oct_stages *list, oct_stage *s, oc
 /* ---- reading ---- */
 
 static const struct {
-    const char *type;
+    const char *kind;
     oct_status (*change)(const oct_stage *, const char *, size_t, oct_buf *, oct_err *);
     int form;
 } plain[] = {
@@ -294,15 +294,15 @@ static oct_status read_text(const oct_tree *t, const char *name, oct_stages *lis
     return s->text ? OCT_OK : oct_nomem(err);
 }
 
-static oct_status read_one(oct_tree *t, const char *type, oct_stages *list, oct_stage *s, oct_err *err)
+static oct_status read_one(oct_tree *t, const char *kind, oct_stages *list, oct_stage *s, oct_err *err)
 {
     for (size_t i = 0; i < OCT_COUNT(plain); i++)
-        if (strcmp(type, plain[i].type) == 0) {
+        if (strcmp(kind, plain[i].kind) == 0) {
             s->change = plain[i].change;
             s->form = plain[i].form;
             return OCT_OK;
         }
-    if (strcmp(type, "BertNormalizer") == 0) {
+    if (strcmp(kind, "BertNormalizer") == 0) {
         s->change = change_bert;
         s->flags[CLEAN] = oct_tree_flag(t, "clean_text", true);
         s->flags[CHINESE] = oct_tree_flag(t, "handle_chinese_chars", true);
@@ -310,40 +310,40 @@ static oct_status read_one(oct_tree *t, const char *type, oct_stages *list, oct_
         s->flags[NO_ACCENTS] = oct_tree_flag(t, "strip_accents", s->flags[LOWER]);
         return OCT_OK;
     }
-    if (strcmp(type, "Strip") == 0) {
+    if (strcmp(kind, "Strip") == 0) {
         s->change = change_strip;
         s->flags[LEFT] = oct_tree_flag(t, "strip_left", true);
         s->flags[RIGHT] = oct_tree_flag(t, "strip_right", true);
         return OCT_OK;
     }
-    if (strcmp(type, "Replace") == 0) {
+    if (strcmp(kind, "Replace") == 0) {
         s->change = change_replace;
         OCT_TRY(read_text(t, "content", list, s, err));
         return oct_pattern_read(oct_tree_member(t, "pattern"), list->arena, &s->pattern, err);
     }
-    if (strcmp(type, "Prepend") == 0) {
+    if (strcmp(kind, "Prepend") == 0) {
         s->change = change_prepend;
         return read_text(t, "prepend", list, s, err);
     }
-    if (strcmp(type, "Precompiled") == 0)
+    if (strcmp(kind, "Precompiled") == 0)
         return read_map(t, list, s, err);
-    return oct_fail(err, OCT_EUNSUPPORTED, "the normalizer '%.40s' is not known here", type);
+    return oct_fail(err, OCT_EUNSUPPORTED, "the normalizer '%.40s' is not known here", kind);
 }
 
 oct_status oct_normalizers_read(oct_tree *t, oct_stages *list, int depth, oct_err *err)
 {
     if (!oct_tree_is_object(t))
         return OCT_OK;
-    const char *type = oct_tree_word(t, "type");
+    const char *kind = oct_tree_word(t, "type");
     if (depth == OCT_STAGES_DEEP)
         return oct_fail(err, OCT_EUNSUPPORTED, "normalizers nested more than %d deep", OCT_STAGES_DEEP);
-    if (strcmp(type, "Sequence") == 0) {
+    if (strcmp(kind, "Sequence") == 0) {
         oct_tree *all = oct_tree_member(t, "normalizers");
         for (size_t i = 0; i < oct_tree_count(all) && oct_tree_is_list(all); i++)
             OCT_TRY(oct_normalizers_read(oct_tree_at(all, i), list, depth + 1, err));
         return OCT_OK;
     }
     oct_stage s = { 0 };
-    OCT_TRY(read_one(t, type, list, &s, err));
+    OCT_TRY(read_one(t, kind, list, &s, err));
     return oct_stage_add(list, &s, err);
 }

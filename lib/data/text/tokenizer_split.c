@@ -242,32 +242,32 @@ static oct_status read_metaspace(const oct_tree *t, oct_stages *list, oct_stage 
     return s->text ? OCT_OK : oct_nomem(err);
 }
 
-static oct_status read_one(oct_tree *t, const char *type, oct_stages *list, oct_stage *s, oct_err *err)
+static oct_status read_one(oct_tree *t, const char *kind, oct_stages *list, oct_stage *s, oct_err *err)
 {
-    if (strcmp(type, "BertPreTokenizer") == 0)
+    if (strcmp(kind, "BertPreTokenizer") == 0)
         s->cut = cut_bert;
-    else if (strcmp(type, "Whitespace") == 0)
+    else if (strcmp(kind, "Whitespace") == 0)
         s->cut = cut_words;
-    else if (strcmp(type, "WhitespaceSplit") == 0)
+    else if (strcmp(kind, "WhitespaceSplit") == 0)
         s->cut = cut_space;
-    else if (strcmp(type, "Digits") == 0) {
+    else if (strcmp(kind, "Digits") == 0) {
         s->cut = cut_digits;
         s->flags[0] = oct_tree_flag(t, "individual_digits", false);
-    } else if (strcmp(type, "Punctuation") == 0) {
+    } else if (strcmp(kind, "Punctuation") == 0) {
         s->cut = cut_punctuation;
         return read_how(t, OCT_CUT_ISOLATED, &s->how, err);
-    } else if (strcmp(type, "ByteLevel") == 0) {
+    } else if (strcmp(kind, "ByteLevel") == 0) {
         s->cut = cut_bytes;
         s->flags[PREFIX_SPACE] = oct_tree_flag(t, "add_prefix_space", true);
         s->flags[USE_REGEX] = oct_tree_flag(t, "use_regex", true);
         return oct_pattern_compile(GPT2, &s->pattern, err);
-    } else if (strcmp(type, "Metaspace") == 0)
+    } else if (strcmp(kind, "Metaspace") == 0)
         return read_metaspace(t, list, s, err);
-    else if (strcmp(type, "Split") == 0 || strcmp(type, "CharDelimiterSplit") == 0) {
+    else if (strcmp(kind, "Split") == 0 || strcmp(kind, "CharDelimiterSplit") == 0) {
         s->cut = cut_pattern;
         s->flags[0] = oct_tree_flag(t, "invert", false);
         OCT_TRY(read_how(t, OCT_CUT_REMOVED, &s->how, err));
-        if (type[0] == 'S')
+        if (kind[0] == 'S')
             return oct_pattern_read(oct_tree_member(t, "pattern"), list->arena, &s->pattern, err);
         const char *text = oct_tree_word(t, "delimiter");
         if (!*text)
@@ -275,7 +275,7 @@ static oct_status read_one(oct_tree *t, const char *type, oct_stages *list, oct_
         s->pattern = (oct_pattern){ .text = oct_arena_strdup(list->arena, text), .n = strlen(text) };
         return s->pattern.text ? OCT_OK : oct_nomem(err);
     } else
-        return oct_fail(err, OCT_EUNSUPPORTED, "the pre-tokenizer '%.40s' is not known here", type);
+        return oct_fail(err, OCT_EUNSUPPORTED, "the pre-tokenizer '%.40s' is not known here", kind);
     return OCT_OK;
 }
 
@@ -283,17 +283,17 @@ oct_status oct_splitters_read(oct_tree *t, oct_stages *list, int depth, oct_err 
 {
     if (!oct_tree_is_object(t))
         return OCT_OK;
-    const char *type = oct_tree_word(t, "type");
+    const char *kind = oct_tree_word(t, "type");
     if (depth == OCT_STAGES_DEEP)
         return oct_fail(err, OCT_EUNSUPPORTED, "pre-tokenizers nested more than %d deep", OCT_STAGES_DEEP);
-    if (strcmp(type, "Sequence") == 0) {
+    if (strcmp(kind, "Sequence") == 0) {
         oct_tree *all = oct_tree_member(t, "pretokenizers");
         for (size_t i = 0; i < oct_tree_count(all) && oct_tree_is_list(all); i++)
             OCT_TRY(oct_splitters_read(oct_tree_at(all, i), list, depth + 1, err));
         return OCT_OK;
     }
     oct_stage s = { 0 };
-    oct_status st = read_one(t, type, list, &s, err);
+    oct_status st = read_one(t, kind, list, &s, err);
     if (st == OCT_OK)
         st = oct_stage_add(list, &s, err);
     if (st != OCT_OK)
