@@ -3,7 +3,8 @@
 
     check_said.py [--models N] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
-Heads that join boxes in pixels with scores, and the ends of detectors' families (chosen rows, masks, keypoints, levels), are converted for every target: each part of the output keeps what it says, or a warning names a node. Layers that stay
+Heads that join boxes in pixels with scores, and the ends of detectors' families (chosen rows, masks, keypoints, levels), are converted for every target: each part of the output keeps what it says, or a warning names a node. So do
+columns in units of their own. Layers that stay
 float between others give in ONNX Runtime what they give here, and the float layers are those that were announced. Goals reach operators without weights. A
 model that came quantized, with weights that may saturate, and one with operators that the target lacks are converted with a warning, which --strict counts, and whose option makes the weights safe.
 
@@ -76,6 +77,30 @@ def check_end(c, name, seed):
                 c.hold(f"{name} {seed} for {target}, {who}: {part} are there", db > LEAST_DB, f"{db:.1f} dB, wanted {LEAST_DB}; {report['warnings']}")
         joins = [x for x in report["layers"] if x["op"] == "Concat"]
         c.hold(f"{name} {seed} for {target}: float joins have a reason", all(x["integer"] or x["why"] for x in joins), str(joins))
+
+
+def check_columns(c, seed):
+    """Outputs in units of their own: a product by a constant at the end, which also could be a part of the layer before it. Each column keeps what it says."""
+    r = np.random.default_rng(seed)
+    path, data, out = c.folder / "columns.onnx", c.folder / "columns.npy", c.folder / "columns.int8.onnx"
+    units, shift = np.float32([1e-3, 1, 100, 1e4]), np.float32([0, 10, 0, 5e4])
+    consts = {"w1": r.normal(size=(16, 64)).astype(np.float32) / 4, "b1": r.normal(size=64).astype(np.float32), "w2": r.normal(size=(64, 4)).astype(np.float32) / 8,
+              "units": 1 / units if seed % 2 else units, "shift": shift, "shape": np.array([0, 2, 2])}
+    nodes = [helper.make_node("Gemm", ["x", "w1", "b1"], ["a"]), helper.make_node("Relu", ["a"], ["b"]), helper.make_node("MatMul", ["b", "w2"], ["c"]),
+             helper.make_node("Div" if seed % 2 else "Mul", ["c", "units"], ["d"])]
+    nodes += [helper.make_node("Add", ["d", "shift"], ["y"])] if seed < 2 else [helper.make_node("Reshape", ["d", "shape"], ["y"])]
+    put = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 16])]
+    got = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4] if seed < 2 else ["n", 2, 2])]
+    graph = helper.make_graph(nodes, "columns", put, got, [onnx.numpy_helper.from_array(v, k) for k, v in consts.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    samples = list(r.normal(size=(96, 1, 16)).astype(np.float32))
+    np.save(data, np.concatenate(samples))
+    floats = np.concatenate(run_ort(path, samples)[0]).reshape(-1, 4)
+    for target in TARGETS:
+        c.convert(path, out, "--target", target, "--data", data)
+        for who, got in (("ours", c.run_ours(out, samples)[0]), ("ONNX Runtime", np.concatenate(run_ort(out, samples)[0]))):
+            db = [part_db(w, g) for w, g in zip(floats.T, got.reshape(-1, 4).T, strict=True)]
+            c.hold(f"columns {seed} for {target}, {who}: all are there", min(db) > LEAST_DB, str(np.round(db, 1)))
 
 
 def check_mixture(c, seed):
@@ -301,6 +326,8 @@ def main():
         for seed, name in enumerate(heads.ENDS):
             check_end(c, name, seed)
         check_missing(c)
+        for seed in range(4):
+            check_columns(c, seed)
         for seed in range(args.models):
             check_heads(c, seed)
             check_mixture(c, seed)

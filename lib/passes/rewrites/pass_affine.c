@@ -31,6 +31,41 @@ static bool affine_of(oct_graph *g, const oct_layer *l, int tail, int slot, affi
     return true;
 }
 
+/* Whether a value becomes an output of the model, through nodes that move its elements, join them to others or add a
+ * constant. */
+static bool ends(const oct_graph *g, int value)
+{
+    for (size_t steps = 0; value >= 0 && steps <= g->n_order; steps++) {
+        const oct_value *v = &g->value[value];
+        if (v->is_output)
+            return true;
+        const int id = v->n_uses == 1 ? v->uses[0].node : -1;
+        const oct_op *op = id >= 0 ? oct_op_of(g, id) : NULL;
+        if (!op || g->node[id].n_out < 1)
+            return false;
+        const bool constant =
+            op->adds && g->node[id].n_in == 2 && g->value[g->node[id].in[1 - v->uses[0].slot]].constant;
+        if (op->quant != OCT_QUANT_SAME && op->quant != OCT_QUANT_JOIN && !constant)
+            return false;
+        value = g->node[id].out[0];
+    }
+    return false;
+}
+
+/* Whether factors give channels very different sizes. As an output of the model such a result must not have one scale
+ * for all, and what keeps it from that (quant/place/part_joins.c) has to see the product. */
+static bool is_uneven(const float *scale, int64_t n)
+{
+    enum { FAR = 16 };
+    float least = INFINITY, most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const float size = fabsf(scale[i]);
+        least = size > 0 && size < least ? size : least;
+        most = size > most ? size : most;
+    }
+    return most >= FAR * least;
+}
+
 static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
     for (size_t i = 0; i < g->n_order; i++) {
@@ -43,6 +78,8 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
         while ((tail = oct_sole_reader(g, g->node[id].out[0], &slot)) >= 0 && affine_of(g, &l, tail, slot, &a)) {
             /* A MatMul has no bias. The pass that turns it into a Gemm handles the shift. */
             if (a.shift ? strcmp(g->node[id].op, "MatMul") == 0 : !oct_layer_scalable(g, &l, tail))
+                break;
+            if (a.scale && is_uneven(a.scale, l.channels) && ends(g, g->node[tail].out[0]))
                 break;
             oct_pass_note(log, self, g->node[tail].op, g->node[tail].name);
             OCT_TRY(oct_layer_affine(g, &l, a.scale, a.shift, err));

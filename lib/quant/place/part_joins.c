@@ -7,8 +7,8 @@
  *
  * Where the result leaves the integers, as an output of the model or to a float operator that picks among its elements,
  * each part counts for itself: scores beside boxes in pixels would all be the same number. There a Concat never rounds
- * a part to few numbers: it stays float, and so does what moves its elements behind it. The same holds of a product or
- * sum with a constant whose elements give parts of the result very different sizes. */
+ * a part to few numbers: it stays float, and so does what moves its elements behind it. The same holds of a product,
+ * quotient or sum with a constant whose elements give parts of the result very different sizes. */
 #include "quant/job/placed.h"
 #include "quant/place/place.h"
 
@@ -135,14 +135,19 @@ static oct_status keep_whole(oct_qjob *j, int concat, const oct_calib *c, bool *
 
 /* ---- results that leave the integers ---- */
 
-/* The input of a product or sum that is a constant, or -1. */
+static bool divides(const oct_op *op)
+{
+    return op->grows == OCT_GROWS_BY_DIVISOR;
+}
+
+/* The input of a product, quotient or sum that is a constant, or -1. */
 static int constant_operand(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
     const oct_op *op = oct_op_of(j->g, id);
-    if (!op || n->n_in != 2 || !(op->adds || op->multiplies))
+    if (!op || n->n_in != 2 || !(op->adds || op->multiplies || divides(op)))
         return -1;
-    return j->g->value[n->in[0]].constant ? 0 : j->g->value[n->in[1]].constant ? 1 : -1;
+    return !divides(op) && j->g->value[n->in[0]].constant ? 0 : j->g->value[n->in[1]].constant ? 1 : -1;
 }
 
 /* Whether each element of a node's result is made of one element that it reads: it moves or joins them, or computes
@@ -209,7 +214,7 @@ static void parts_of_join(const oct_qjob *j, const oct_calib *c, const oct_node 
     }
 }
 
-/* Of a product or sum with a constant: what each of its elements makes. */
+/* Of a product, quotient or sum with a constant: what each of its elements makes. */
 static void parts_of_constant(const oct_qjob *j, const oct_calib *c, int id, parts *p)
 {
     const oct_node *n = &j->g->node[id];
@@ -220,10 +225,11 @@ static void parts_of_constant(const oct_qjob *j, const oct_calib *c, int id, par
     if (!by || !by->data || by->dtype != OCT_F32 || by->count < 2 || !range_of(j, c, n->in[1 - k], &r))
         return;
     for (int64_t i = 0; i < by->count; i++) {
-        const double x = (double)((const float *)by->data)[i], lo = (double)r.lo, hi = (double)r.hi;
+        const double v = (double)((const float *)by->data)[i], x = divides(op) ? 1 / v : v, lo = (double)r.lo,
+                     hi = (double)r.hi;
         if (op->adds)
             add_part(p, lo + x, hi + x);
-        else
+        else if (isfinite(x))
             add_part(p, fmin(lo * x, hi * x), fmax(lo * x, hi * x));
     }
 }
@@ -244,18 +250,18 @@ static bool keeps_few(const oct_qjob *j, const oct_calib *c, int id)
     return isfinite(p.least) && p.least < LEAST_CODES * step;
 }
 
-/* Keeps a node in float that runs on integers. */
+/* Keeps a node in float that runs on integers, or on real numbers between quantizers. */
 static oct_status keep_static(oct_qjob *j, int id, const char *why, bool *changed, oct_err *err)
 {
-    if (!oct_is_static(j, id) || oct_kept_float(&j->constraints, id))
+    if ((!oct_is_static(j, id) && !oct_rounds_inputs(j, id)) || oct_kept_float(&j->constraints, id))
         return OCT_OK;
     *changed = true;
     return oct_keep_float(&j->constraints, id, OCT_FROM_JOINS, why, err);
 }
 
-/* Keeps in float each Concat whose result leaves the integers, and each product or sum with a constant whose result
- * becomes an output (others scale channels for layers), of which a part would keep few quantized values; and those
- * behind it that would give the same values one scale once more. */
+/* Keeps in float each Concat whose result leaves the integers, and each product, quotient or sum with a constant whose
+ * result becomes an output (others scale channels for layers), of which a part would keep few quantized values; and
+ * those behind it that would give the same values one scale once more. */
 static oct_status keep_each_leaving(oct_qjob *j, const oct_calib *c, const bool *leaves, const bool *ends, bool *apart,
                                     bool *changed, oct_err *err)
 {
