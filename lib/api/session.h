@@ -14,11 +14,13 @@ typedef struct oct_session_host {
     const char *const *written; /* [n_written]: other files that this run writes, checked as the outputs are; each may
                                    be NULL */
     size_t n_written;
-    const char *recorded;    /* the command to record instead of these options; NULL: record these */
-    bool no_save;            /* nothing will be written, so inputs need no digests */
-    const char *command;     /* the command line, for the page; NULL: that of the options */
-    const char *graph;       /* the step of the conversion behind which its graph becomes graph_text; NULL: none */
-    bool dot;                /* for Graphviz */
+    const char *recorded; /* the command to record instead of these options; NULL: record these */
+    bool spill;           /* this process runs nothing else: large blocks of arenas that live no longer than the session
+                             may go into a file (base/spill.h). Documents stay in memory */
+    bool no_save;         /* nothing will be written, so inputs need no digests */
+    const char *command;  /* the command line, for the page; NULL: that of the options */
+    const char *graph;    /* the step of the conversion behind which its graph becomes graph_text; NULL: none */
+    bool dot;             /* for Graphviz */
     oct_given_samples given; /* for x.samples.get */
 } oct_session_host;
 

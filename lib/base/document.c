@@ -21,7 +21,7 @@ struct oct_document {
 oct_document *oct_document_create(void)
 {
     oct_document *d = oct_calloc(1, sizeof *d);
-    if (d && (d->arena = oct_arena_create()))
+    if (d && (d->arena = oct_arena_create_on_heap()))
         return d;
     oct_free(d);
     return NULL;

@@ -106,6 +106,7 @@ void oct_arena_large_blocks(const oct_large_blocks *from)
 
 struct oct_arena {
     block *first;
+    bool on_heap; /* no block is of large_blocks */
     size_t bytes, next_cap;
 };
 
@@ -114,6 +115,14 @@ oct_arena *oct_arena_create(void)
     oct_arena *a = oct_calloc(1, sizeof *a);
     if (a)
         a->next_cap = 4096;
+    return a;
+}
+
+oct_arena *oct_arena_create_on_heap(void)
+{
+    oct_arena *a = oct_arena_create();
+    if (a)
+        a->on_heap = true;
     return a;
 }
 
@@ -131,12 +140,12 @@ void oct_arena_destroy(oct_arena *a)
     oct_free(a);
 }
 
-static block *new_block(size_t cap)
+static block *new_block(size_t cap, bool on_heap)
 {
     size_t total;
     if (!oct_add_size(cap, HEAD, &total))
         return NULL;
-    const oct_large_blocks *from = atomic_load(&large_blocks);
+    const oct_large_blocks *from = on_heap ? NULL : atomic_load(&large_blocks);
     block *b = from && total >= from->least ? from->alloc(total) : NULL;
     if (!b) {
         from = NULL;
@@ -157,7 +166,7 @@ void *oct_arena_aligned(oct_arena *a, size_t size, size_t align)
         size_t want;
         if (!oct_add_size(size, align, &want))
             return NULL;
-        if (!(b = new_block(want > a->next_cap ? want : a->next_cap)))
+        if (!(b = new_block(want > a->next_cap ? want : a->next_cap, a->on_heap)))
             return NULL;
         /* A large single request goes behind the current block, which still has room. */
         if (a->first && want > a->next_cap / 2) {

@@ -32,6 +32,7 @@ size_t oct_alloc_fail_at(size_t n);
 /* An arena: all that was allocated in it is released at once. Not thread-safe. */
 typedef struct oct_arena oct_arena;
 oct_arena *oct_arena_create(void);
+oct_arena *oct_arena_create_on_heap(void); /* its blocks do not come from oct_arena_large_blocks */
 void oct_arena_destroy(oct_arena *a);
 void *oct_arena_alloc(oct_arena *a, size_t size);                 /* 16-byte aligned; NULL: no memory */
 void *oct_arena_calloc(oct_arena *a, size_t n, size_t size);      /* zeroed, n * size checked */

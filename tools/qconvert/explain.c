@@ -81,7 +81,9 @@ oct_status qconvert_explain(oct_cli *cli, const convert_args *a, oct_err *err)
 {
     const octet_convert_options x = convert_options(cli, a);
     const char *const written[] = { cli->json };
-    const oct_session_host host = { .voice = tool_voice(cli), .written = written, .n_written = OCT_COUNT(written) };
+    const oct_session_host host = {
+        .voice = tool_voice(cli), .written = written, .n_written = OCT_COUNT(written), .spill = true
+    };
     oct_document *report = oct_document_create();
     oct_status s = report ? oct_session_explain(&x, &host, a->node, report, err) : oct_nomem(err);
     if (s == OCT_OK)

@@ -35,7 +35,9 @@ oct_status qconvert_verify(oct_cli *cli, const convert_args *a, oct_err *err)
 {
     const octet_convert_options x = convert_options(cli, a);
     const char *const written[] = { cli->json, a->statement };
-    const oct_session_host host = { .voice = tool_voice(cli), .written = written, .n_written = OCT_COUNT(written) };
+    const oct_session_host host = {
+        .voice = tool_voice(cli), .written = written, .n_written = OCT_COUNT(written), .spill = true
+    };
     oct_verification v = { .x = &x, .source = a->source, .evaluation = a->evaluation, .h = &host };
     oct_document *report = oct_document_create(), *stated = oct_document_create();
     const oct_status s = report && stated ? verify(&v, cli, a->statement, report, stated, err) : oct_nomem(err);

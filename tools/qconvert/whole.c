@@ -55,6 +55,7 @@ oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err)
     const oct_session_host host = { .voice = tool_voice(cli),
                                     .written = written,
                                     .n_written = OCT_COUNT(written),
+                                    .spill = true,
                                     .command = oct_buf_str(&s.command),
                                     .graph = a->print_graph,
                                     .dot = a->dot };

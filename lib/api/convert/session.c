@@ -446,7 +446,7 @@ oct_status oct_session_open(oct_session *s, const octet_convert_options *x, cons
     OCT_TRY(block_options(x, s->c.policy, &s->c.o.job, err));
     OCT_TRY(name_output(s, err));
     OCT_TRY(open_memory(s, err));
-    if (!oct_samples_any(&x->samples))
+    if (h->spill && !oct_samples_any(&x->samples))
         /* Only the model is large. What is made of its tensors is kept in a file beside the output */
         oct_spill_open(s->to, IN_MEMORY);
     OCT_TRY(oct_load(h->voice, x->model, x->model_data, x->model_size, &s->m, err));
@@ -568,5 +568,6 @@ void oct_session_close(oct_session *s)
     oct_buf_free(&s->made_by);
     if (s->memory >= 0)
         close(s->memory);
-    oct_spill_close();
+    if (s->h.spill)
+        oct_spill_close();
 }

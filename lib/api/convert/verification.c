@@ -178,7 +178,8 @@ static oct_status make_again(oct_verification *v, oct_err *err)
     oct_session *s = &v->s;
     const oct_voice said = v->h->voice;
     const oct_session_host host = { .voice = { .progress = said.progress, .arg = said.arg, .load = said.load },
-                                    .recorded = v->command };
+                                    .recorded = v->command,
+                                    .spill = v->h->spill };
     OCT_TRY(oct_session_open(s, &v->again, &host, err));
     OCT_TRY(match_parts(v, err));
     OCT_TRY(oct_session_decide(s, err));
@@ -269,7 +270,7 @@ static oct_status check_outputs(const oct_verification *v, oct_err *err)
 oct_status oct_verification_run(oct_verification *v, oct_document *to, oct_err *err)
 {
     v->s.memory = -1;
-    if (!(v->arena = oct_arena_create()))
+    if (!(v->arena = oct_arena_create_on_heap())) /* it outlives the session */
         return oct_nomem(err);
     OCT_TRY(oct_load(v->h->voice, v->x->model, v->x->model_data, v->x->model_size, &v->m, err));
     OCT_TRY(check_outputs(v, err));
