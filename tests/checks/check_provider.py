@@ -5,7 +5,8 @@ from bytes, with the oldest ONNX Runtime that takes plug-ins and with the instal
     check_provider.py BUILD [-v] [--only PATTERN] [--whole]
 
 A graph that the provider claims as a whole gives what our runtime gives, to the bit, where ONNX Runtime does not rewrite it first (level 0); everything else agrees
-with ONNX Runtime's own provider as the integers of docs/arithmetic.md do. --whole: also all networks of make_zoo.py, those of ../shared, and NNCF.
+with ONNX Runtime's own provider as the integers of docs/arithmetic.md do. The oldest gets each model in two
+forms, in turn. --whole: all of them, also all networks of make_zoo.py, those of ../shared, and NNCF.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -303,10 +304,10 @@ def inside(args, count):
         models += digest_models.networks(at, None, 2, lambda name: wanted(name) and (args.whole or name in NETWORKS))
         if args.whole:
             models += [*digest_models.trained(at, HERE.parents[2] / "shared", wanted)]
-        for m in models:
+        for i, m in enumerate(models):
             if not m.data or not wanted(m.name):
                 continue
-            for kind in (*KINDS, "NNCF") if args.whole else KINDS:
+            for kind in (*KINDS, "NNCF") if args.whole else [KINDS[(i + k) % len(KINDS)] for k in range(2 if args.turns else len(KINDS))]:
                 try:
                     rows = [{k: np.asarray(v) for k, v in Rows(m).get(i).items()} for i in range(2)]
                     with errors_to(at / "log"):
@@ -359,6 +360,7 @@ def main():
     p.add_argument("--only", default="*")
     p.add_argument("--whole", action="store_true")
     p.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    p.add_argument("--turns", action="store_true", help=argparse.SUPPRESS)
     args = p.parse_args()
     args.build = args.build.resolve()
     os.environ["OCTET_LIBRARY"] = str(args.build / "tools/library/liboctet.so.0")
@@ -372,7 +374,7 @@ def main():
             continue
         print(f"ONNX Runtime, {version}:", flush=True)
         env = dict(os.environ, PYTHONPATH=str(path)) if path else None
-        failed += subprocess.run(list(map(str, words)), env=env, check=False).returncode != 0
+        failed += subprocess.run(list(map(str, [*words, *(["--turns"] if path and args.only == "*" else [])])), env=env, check=False).returncode != 0
     return 1 if failed else 0
 
 
