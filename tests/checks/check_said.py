@@ -4,7 +4,7 @@
     check_said.py [--models N] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 Heads that join boxes in pixels with scores, and the ends of detectors' families (chosen rows, masks, keypoints, levels), are converted for every target: each part of the output keeps what it says, or a warning names a node. So do
-columns in units of their own. Layers that stay
+columns in units of their own, and coordinates as the mean of many cells. Layers that stay
 float between others give in ONNX Runtime what they give here, and the float layers are those that were announced. Goals reach operators without weights. A
 model that came quantized, with weights that may saturate, and one with operators that the target lacks are converted with a warning, which --strict counts, and whose option makes the weights safe.
 
@@ -101,6 +101,27 @@ def check_columns(c, seed):
         for who, got in (("ours", c.run_ours(out, samples)[0]), ("ONNX Runtime", np.concatenate(run_ort(out, samples)[0]))):
             db = [part_db(w, g) for w, g in zip(floats.T, got.reshape(-1, 4).T, strict=True)]
             c.hold(f"columns {seed} for {target}, {who}: all are there", min(db) > LEAST_DB, str(np.round(db, 1)))
+
+
+def check_expectation(c, seed):
+    """Coordinates as the mean under a Softmax over cells, each of which is a few steps of 1/256: where the product stays float for them, so does what makes them."""
+    r = np.random.default_rng(seed)
+    path, data, out = c.folder / "mean.onnx", c.folder / "mean.npy", c.folder / "mean.int8.onnx"
+    side = 12 + 4 * seed
+    cells = np.stack(np.meshgrid(np.arange(side), np.arange(side)), -1).reshape(-1, 2).astype(np.float32) / side
+    consts = {"w1": r.normal(size=(8, 1, 3, 3)).astype(np.float32) / 3, "w2": r.normal(size=(4, 8, 3, 3)).astype(np.float32) / 4, "cells": cells, "shape": np.array([1, 4, side * side])}
+    nodes = [helper.make_node("Conv", ["x", "w1"], ["a"], pads=[1] * 4), helper.make_node("Relu", ["a"], ["b"]), helper.make_node("Conv", ["b", "w2"], ["c"], pads=[1] * 4),
+             helper.make_node("Reshape", ["c", "shape"], ["d"]), helper.make_node("Softmax", ["d"], ["e"], axis=-1), helper.make_node("MatMul", ["e", "cells"], ["y"])]
+    graph = helper.make_graph(nodes, "mean", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, side, side])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, 2])],
+                              [onnx.numpy_helper.from_array(v, k) for k, v in consts.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    samples = list(r.normal(size=(96, 1, 1, side, side)).astype(np.float32))
+    np.save(data, np.concatenate(samples))
+    floats = np.concatenate(run_ort(path, samples)[0])
+    for target in TARGETS:
+        c.convert(path, out, "--target", target, "--data", data)
+        db = part_db(floats, c.run_ours(out, samples)[0].reshape(floats.shape))
+        c.hold(f"mean of {side} x {side} cells for {target}", db > LEAST_DB, f"{db:.1f} dB")
 
 
 def check_mixture(c, seed):
@@ -328,6 +349,8 @@ def main():
         check_missing(c)
         for seed in range(4):
             check_columns(c, seed)
+        for seed in range(2):
+            check_expectation(c, seed)
         for seed in range(args.models):
             check_heads(c, seed)
             check_mixture(c, seed)

@@ -110,10 +110,12 @@ static bool is_around(const choice *x, int id, const oct_site *s)
     return s->value >= 0 ? oct_site_touches(x->j, id, s->value) : id == s->node;
 }
 
+/* Nodes that compute on real numbers between quantizers are among them: the value stays rounded while one of them
+ * makes or reads it so. */
 static bool would_take(const choice *x, int id, const oct_site *s)
 {
-    return (oct_is_static(x->j, id) || oct_is_dynamic(x->j, id)) && !x->floats[id] && x->wides[id] != x->attempt &&
-           is_around(x, id, s);
+    const bool rounds = oct_makes_quantized(x->j, id) || oct_rounds_inputs(x->j, id) || oct_is_dynamic(x->j, id);
+    return rounds && !x->floats[id] && x->wides[id] != x->attempt && is_around(x, id, s);
 }
 
 /* If the target wants quantizers around all nodes, nodes that compute in float round to 8 bits too. */
