@@ -11,6 +11,7 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages or in a build without tokenizers.
 """
 import base64
+import csv
 import json
 import random
 import struct
@@ -228,6 +229,10 @@ def check(c, name, t, model):
     pairs = list(zip(texts, texts[1:], strict=False))
     lines.write_text("".join(json.dumps({"text": a, "text_pair": b}) + "\n" for a, b in pairs), encoding="utf-8")
     hold(c, f"{name}: pairs", ours(c, model, lines, f"tokenizer={path}"), t.encode_batch(pairs))
+    with open(c.folder / "texts.csv", "w", encoding="utf-8", newline="") as f:
+        table = csv.writer(f)
+        table.writerows([("label", "text", "text_pair"), *[(i % 3, a, b) for i, (a, b) in enumerate(pairs)]])
+    hold(c, f"{name}: a table", ours(c, model, c.folder / "texts.csv", f"tokenizer={path}"), t.encode_batch(pairs))
     one_line = [x for x in texts if not set(x) & set("\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029") and x.strip(" \t\r")]
     plain.write_text("\n".join(one_line) + "\n", encoding="utf-8")
     t.enable_truncation(9)

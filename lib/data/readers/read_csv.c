@@ -1,7 +1,8 @@
 /* lib/data/readers/read_csv.c -- reader: CSV with a header line; column `file` (or one per input, named as it) and
- * `label`; or a table of values (value_table.h). */
+ * `label`; or a table of values (value_table.h) or texts (texts_table.h). */
 #include "data/arrays/csv.h"
 #include "data/readers/list.h"
+#include "data/readers/texts_table.h"
 #include "data/readers/value_table.h"
 
 #include <string.h>
@@ -72,7 +73,7 @@ static oct_status read_rows(oct_list *l, const oct_feed_ctx *ctx, oct_csv *c, oc
     }
 }
 
-/* A list of files, or a table of values. */
+/* A list of files, or a table of values or texts. */
 typedef struct csv {
     const oct_reader *as;
     void *self;
@@ -97,6 +98,11 @@ static void csv_close(void *self)
 
 static oct_status open_as(csv *r, const oct_feed_ctx *ctx, oct_csv *c, oct_list *l, oct_err *err)
 {
+    if (oct_table_holds_texts(ctx)) {
+        oct_list_close(l);
+        r->as = &oct_read_texts;
+        return oct_texts_open(ctx, c, &r->self, err);
+    }
     if (oct_table_holds_values(ctx, c)) {
         oct_list_close(l);
         r->as = &oct_read_table;
@@ -157,7 +163,7 @@ static bool csv_claims(const char *path, bool is_folder)
     return oct_has_suffix(path, ".csv") && !is_folder;
 }
 
-/* A CSV with columns file and label, paths relative to it, or one of values. */
+/* A CSV with columns file and label, paths relative to it, or one of values or texts. */
 const oct_reader oct_read_csv = {
     .claims = csv_claims,
     .open = csv_open,

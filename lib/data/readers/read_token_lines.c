@@ -6,7 +6,7 @@
 #include "base/io.h"
 #include "base/json_tree.h"
 #include "base/mem.h"
-#include "data/text/tokenizer.h"
+#include "data/text/text_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -188,30 +188,6 @@ static const oct_tree *find_member(const lines *r, size_t i, const oct_tree *roo
 
 /* ---- a text ---- */
 
-/* The most tokens that the model takes; 0: any. */
-static size_t most_tokens(const lines *r)
-{
-    return (size_t)oct_token_length(&r->ctx->inputs[r->ids], r->ctx->steps[r->ids].length);
-}
-
-static oct_status encode(const lines *r, const oct_tokenizer_text *text, oct_item *item, oct_err *err)
-{
-    const int64_t *ids, *types;
-    size_t n;
-    OCT_TRY(oct_tokenizer_encode(r->tokenizer, text, most_tokens(r), &ids, &types, &n, err));
-    for (size_t i = 0; i < r->ctx->n; i++) {
-        oct_part *part = &item->parts[i];
-        if ((i != r->ids && !oct_token_types(r->ctx, i)) || part->kind != OCT_PART_NONE)
-            continue;
-        OCT_TRY(oct_token_row(r->ctx, r->ids, i, (int64_t)n, part, err));
-        if (n)
-            memcpy(part->array.data, i == r->ids ? ids : types, n * sizeof *ids);
-        if (i == r->ids)
-            part->pad_id = oct_tokenizer_pad(r->tokenizer);
-    }
-    return OCT_OK;
-}
-
 /* The members `text` and `text_pair`. */
 static oct_status parse_texts(const lines *r, const oct_tree *root, oct_item *item, oct_err *err)
 {
@@ -226,7 +202,7 @@ static oct_status parse_texts(const lines *r, const oct_tree *root, oct_item *it
     }
     text.n = strlen(text.text);
     text.n_pair = text.pair ? strlen(text.pair) : 0;
-    return encode(r, &text, item, err);
+    return oct_text_rows(r->ctx, r->ids, r->tokenizer, &text, item->parts, err);
 }
 
 static oct_status parse_object(const lines *r, const char *t, size_t n, oct_item *item, oct_err *err)
@@ -259,7 +235,9 @@ static oct_status parse_line(const lines *r, const char *t, size_t n, oct_item *
         return oct_json_values(r->ctx, t, n, item, err);
     const size_t blank = strspn(t, " \t");
     if (r->plain)
-        OCT_TRY(encode(r, &(oct_tokenizer_text){ .text = t, .n = n - (n > 0 && t[n - 1] == '\r') }, item, err));
+        OCT_TRY(oct_text_rows(r->ctx, r->ids, r->tokenizer,
+                              &(oct_tokenizer_text){ .text = t, .n = n - (n > 0 && t[n - 1] == '\r') }, item->parts,
+                              err));
     else
         OCT_TRY(t[blank] == '{' ? parse_object(r, t, n, item, err) : parse_ids(r, t, n, item->parts, err));
     return oct_token_complete(r->ctx, r->ids, item->parts, err);
