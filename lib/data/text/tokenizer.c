@@ -468,8 +468,8 @@ static oct_status read_all(oct_tokenizer *t, oct_tree *root, oct_err *err)
     t->normalizers.arena = t->splitters.arena = t->arena;
     if (!oct_tree_is_object(oct_tree_member(root, "model")))
         return oct_fail(err, OCT_EMALFORMED, "no model: it is not a tokenizer.json");
-    OCT_TRY(oct_normalizers_read(oct_tree_member(root, "normalizer"), &t->normalizers, 0, err));
-    OCT_TRY(oct_splitters_read(oct_tree_member(root, "pre_tokenizer"), &t->splitters, 0, err));
+    OCT_TRY(oct_normalizers_read(oct_tree_member(root, "normalizer"), &t->normalizers, err));
+    OCT_TRY(oct_splitters_read(oct_tree_member(root, "pre_tokenizer"), &t->splitters, err));
     OCT_TRY(read_model(t, oct_tree_member(root, "model"), err));
     OCT_TRY(read_added(t, oct_tree_member(root, "added_tokens"), false, &t->raw, err));
     OCT_TRY(read_added(t, oct_tree_member(root, "added_tokens"), true, &t->normal, err));

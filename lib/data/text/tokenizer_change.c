@@ -330,20 +330,8 @@ static oct_status read_one(oct_tree *t, const char *kind, oct_stages *list, oct_
     return oct_fail(err, OCT_EUNSUPPORTED, "the normalizer '%.40s' is not known here", kind);
 }
 
-oct_status oct_normalizers_read(oct_tree *t, oct_stages *list, int depth, oct_err *err)
+oct_status oct_normalizers_read(oct_tree *t, oct_stages *list, oct_err *err)
 {
-    if (!oct_tree_is_object(t))
-        return OCT_OK;
-    const char *kind = oct_tree_word(t, "type");
-    if (depth == OCT_STAGES_DEEP)
-        return oct_fail(err, OCT_EUNSUPPORTED, "normalizers nested more than %d deep", OCT_STAGES_DEEP);
-    if (strcmp(kind, "Sequence") == 0) {
-        oct_tree *all = oct_tree_member(t, "normalizers");
-        for (size_t i = 0; i < oct_tree_count(all) && oct_tree_is_list(all); i++)
-            OCT_TRY(oct_normalizers_read(oct_tree_at(all, i), list, depth + 1, err));
-        return OCT_OK;
-    }
-    oct_stage s = { 0 };
-    OCT_TRY(read_one(t, kind, list, &s, err));
-    return oct_stage_add(list, &s, err);
+    static const oct_stage_kind kind = { "normalizers", read_one };
+    return oct_stages_read(t, &kind, list, 0, err);
 }

@@ -98,10 +98,16 @@ typedef struct oct_stages {
     oct_arena *arena;
 } oct_stages;
 
-oct_status oct_stage_add(oct_stages *list, const oct_stage *s, oct_err *err);
-/* Read a normalizer or a pre-tokenizer, sequences of them too; null is none. */
-oct_status oct_normalizers_read(oct_tree *t, oct_stages *list, int depth, oct_err *err);
-oct_status oct_splitters_read(oct_tree *t, oct_stages *list, int depth, oct_err *err);
+/* Normalizers or pre-tokenizers: the member of a Sequence that lists them, and what reads one of a type. */
+typedef struct oct_stage_kind {
+    const char *list;
+    oct_status (*read)(oct_tree *t, const char *type, oct_stages *list, oct_stage *s, oct_err *err);
+} oct_stage_kind;
+
+/* Adds a stage, or those of a Sequence; null is none. depth: 0, of Sequences in each other. */
+oct_status oct_stages_read(oct_tree *t, const oct_stage_kind *kind, oct_stages *list, int depth, oct_err *err);
+oct_status oct_normalizers_read(oct_tree *t, oct_stages *list, oct_err *err);
+oct_status oct_splitters_read(oct_tree *t, oct_stages *list, oct_err *err);
 enum { OCT_STAGES_DEEP = 16 };
 /* Bytes as printable characters, by GPT-2's table. */
 void oct_bytes_as_chars(const char *t, size_t n, oct_buf *out);

@@ -59,11 +59,30 @@ void oct_ids_free(oct_ids *ids)
     *ids = (oct_ids){ 0 };
 }
 
-oct_status oct_stage_add(oct_stages *list, const oct_stage *s, oct_err *err)
+static oct_status read_stage(oct_tree *t, const oct_stage_kind *kind, oct_stages *list, oct_err *err)
 {
-    if (!OCT_GROW(list->arena, list->v, list->n, list->cap))
-        return oct_nomem(err);
-    list->v[list->n++] = *s;
+    oct_stage s = { 0 };
+    oct_status st = kind->read(t, oct_tree_word(t, "type"), list, &s, err);
+    if (st == OCT_OK && !OCT_GROW(list->arena, list->v, list->n, list->cap))
+        st = oct_nomem(err);
+    if (st == OCT_OK)
+        list->v[list->n++] = s;
+    else
+        oct_pattern_free(&s.pattern);
+    return st;
+}
+
+oct_status oct_stages_read(oct_tree *t, const oct_stage_kind *kind, oct_stages *list, int depth, oct_err *err)
+{
+    if (!oct_tree_is_object(t))
+        return OCT_OK;
+    if (depth == OCT_STAGES_DEEP)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s nested more than %d deep", kind->list, OCT_STAGES_DEEP);
+    if (strcmp(oct_tree_word(t, "type"), "Sequence") != 0)
+        return read_stage(t, kind, list, err);
+    oct_tree *all = oct_tree_member(t, kind->list);
+    for (size_t i = 0; i < oct_tree_count(all) && oct_tree_is_list(all); i++)
+        OCT_TRY(oct_stages_read(oct_tree_at(all, i), kind, list, depth + 1, err));
     return OCT_OK;
 }
 
