@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "data/data.h"
+#include "data/text/tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -265,14 +266,69 @@ static int make_folder(void **state)
 
 static int drop_folder(void **state)
 {
-    static const char *const left[] = { "a.jsonl", "a.txt",    "b.bin", "b.ndjson", "e.bin", "i.bin",
-                                        "l.bin",   "long.txt", "u.bin", "x.jsonl",  "x.txt", "z.txt" };
+    static const char *const left[] = { "a.jsonl",        "a.txt",    "b.bin", "b.ndjson", "e.bin", "i.bin", "l.bin",
+                                        "tokenizer.json", "long.txt", "u.bin", "x.jsonl",  "x.txt", "z.txt" };
     char path[128];
     for (size_t i = 0; i < OCT_COUNT(left); i++) {
         snprintf(path, sizeof path, "%s/%s", folder, left[i]);
         unlink(path);
     }
     return rmdir(folder);
+}
+
+/* Every stage that keeps memory: patterns, a template, added tokens, merges. */
+static const char small[] =
+    "{\"added_tokens\":[{\"id\":5,\"content\":\"<s>\",\"special\":true}],"
+    "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFC\"},{\"type\":\"Replace\",\"pattern\":"
+    "{\"Regex\":\"x+\"},\"content\":\"a\"}]},\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":["
+    "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"c\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\","
+    "\"add_prefix_space\":false}]},\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":"
+    "{\"id\":\"<s>\",\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":1}}],\"pair\":[],\"special_tokens\":"
+    "{\"<s>\":{\"ids\":[5]}}},\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"ab\":3,\"aba\":4},"
+    "\"merges\":[\"a b\",\"ab a\"]}}";
+
+/* OCT_EUNSUPPORTED: a build without tokenizers. */
+static oct_status encode(const char *path, int64_t ids[16], size_t *n, oct_err *err)
+{
+    static const char line[] = "xxbac<s>bxx";
+    const int64_t *id, *type;
+    oct_tokenizer *t = NULL;
+    oct_status s = oct_tokenizer_open(path, &t, err);
+    if (s == OCT_OK)
+        s = oct_tokenizer_encode(t, &(oct_tokenizer_text){ .text = line, .n = strlen(line) }, 0, &id, &type, n, err);
+    for (size_t i = 0; s == OCT_OK && i < *n && i < 16; i++) {
+        assert_int_equal(type[i], i > 0);
+        ids[i] = id[i];
+    }
+    oct_tokenizer_close(t);
+    return s;
+}
+
+/* xx is a, a b a are joined, c stands alone, <s> is found in the text, and one stands in front. */
+static void a_tokenizer(void **state)
+{
+    static const int64_t want[] = { 5, 4, 2, 5, 1, 0 };
+    const char *path = words("tokenizer.json", small);
+    int64_t ids[16];
+    size_t n = 0, fail = 1;
+    oct_err err = OCT_ERR_INIT;
+    const oct_status s = encode(path, ids, &n, &err);
+    if (s == OCT_EUNSUPPORTED) {
+        assert_non_null(strstr(err.text, "this build has no tokenizers"));
+        return;
+    }
+    assert_int_equal(s, OCT_OK);
+    assert_int_equal(n, OCT_COUNT(want));
+    assert_memory_equal(ids, want, sizeof want);
+    for (;; fail++) { /* each allocation fails once */
+        oct_alloc_fail_at(fail);
+        const oct_status st = encode(path, ids, &n, &err);
+        oct_alloc_fail_at(0);
+        if (st == OCT_OK)
+            break;
+        assert_int_equal(st, OCT_ENOMEM);
+    }
+    assert_true(fail > 10);
 }
 
 int main(void)
@@ -282,6 +338,7 @@ int main(void)
         cmocka_unit_test(lines_of_ids),      cmocka_unit_test(streams),
         cmocka_unit_test(broken_lines),      cmocka_unit_test(long_lines),
         cmocka_unit_test(a_step_for_others), cmocka_unit_test(broken_ones_are_counted),
+        cmocka_unit_test(a_tokenizer),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

@@ -172,12 +172,14 @@ static oct_status cut_bytes(const oct_stage *s, const char *t, size_t n, bool fi
         st = cut_pattern(&split, oct_buf_str(&text), text.len, first, &words, err);
     else if (st == OCT_OK)
         oct_pieces_add(&words, oct_buf_str(&text), text.len, first, -1);
+    if (st == OCT_OK && words.failed)
+        st = oct_nomem(err);
     for (size_t i = 0; st == OCT_OK && i < words.n; i++) {
         oct_buf_cut(&word, 0);
         oct_bytes_as_chars(words.text.data + words.v[i].from, words.v[i].n, &word);
         oct_pieces_add(out, oct_buf_str(&word), word.len, words.v[i].first, -1);
     }
-    if (st == OCT_OK && (words.failed || word.failed))
+    if (st == OCT_OK && word.failed)
         st = oct_nomem(err);
     oct_pieces_free(&words);
     oct_buf_free(&text);
