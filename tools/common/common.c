@@ -100,15 +100,10 @@ oct_voice tool_voice(oct_cli *cli)
     return (oct_voice){ tool_say_note, tool_say_progress, cli, tool_load };
 }
 
-oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err)
-{
-    return oct_write_text(path, text, err);
-}
-
 oct_status tool_write_json(const char *path, oct_json *j, oct_err *err)
 {
     oct_json_close(j);
-    const oct_status st = tool_write_text(path, j->out, err);
+    const oct_status st = oct_write_text(path, j->out, err);
     oct_buf_free(j->out);
     return st;
 }
@@ -122,7 +117,7 @@ oct_status tool_write_report(const char *path, void (*print)(const oct_item *rep
         return OCT_OK;
     oct_buf b = OCT_BUF_INIT;
     print(report, &b);
-    oct_status s = tool_write_text(path, &b, err);
+    oct_status s = oct_write_text(path, &b, err);
     oct_buf_free(&b);
     return s;
 }

@@ -87,8 +87,6 @@ void tool_say_progress(void *cli, const char *what, int64_t done, int64_t total)
 void tool_say_note(void *cli, int level, const char *text);
 oct_voice tool_voice(oct_cli *cli);
 
-/* Writes a text to a file, or standard output for "-". */
-oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err);
 /* Closes the outermost level of j, writes the text and frees it. */
 oct_status tool_write_json(const char *path, oct_json *j, oct_err *err);
 /* Prints a report in some form to a file; nothing if path is NULL. OCT_ENOMEM: report is NULL, as of a document for

@@ -163,7 +163,7 @@ oct_status qcalib_export(oct_cli *cli, const foreign_args *a, oct_err *err)
     size_t n = 0;
     oct_status s = oct_table_export(&x, &h, &text, &n, &form, err);
     if (s == OCT_OK)
-        s = tool_write_text(a->output, &text, err);
+        s = oct_write_text(a->output, &text, err);
     if (s == OCT_OK)
         oct_cli_note(cli, 0, "%s: %zu ranges (%s)", a->output, n, form);
     oct_buf_free(&text);

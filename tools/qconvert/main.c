@@ -156,7 +156,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
     if (a->print_policy) {
         oct_buf b = OCT_BUF_INIT;
         oct_buf_puts(&b, oct_policy_builtin());
-        oct_status s = tool_write_text("-", &b, err);
+        oct_status s = oct_write_text("-", &b, err);
         oct_buf_free(&b);
         return s;
     }

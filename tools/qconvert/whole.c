@@ -39,7 +39,7 @@ static oct_status convert(session *s, oct_err *err)
     }
     OCT_TRY(oct_session_make(&s->of, err));
     if (s->a->print_graph)
-        return tool_write_text("-", &s->of.graph_text, err);
+        return oct_write_text("-", &s->of.graph_text, err);
     OCT_TRY(write_report(s, true, err));
     if (!s->cli->quiet)
         OCT_TRY(print_advice(s, err));

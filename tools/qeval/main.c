@@ -72,7 +72,7 @@ static oct_status look_inside(session *s, oct_err *err)
     oct_buf steps = OCT_BUF_INIT;
     oct_status st = oct_evaluation_look_inside(&s->of, tool_texts(s->a->dump), s->a->print_plan ? &steps : NULL, err);
     if (st == OCT_OK && s->a->print_plan)
-        st = tool_write_text("-", &steps, err);
+        st = oct_write_text("-", &steps, err);
     oct_buf_free(&steps);
     return st;
 }
@@ -92,12 +92,12 @@ static oct_status check_cases(session *s, oct_err *err)
     oct_buf b = OCT_BUF_INIT;
     if (s->cli->json) {
         oct_check_json(a->x.model, a->data.specs.v[0], &o, &r, &b);
-        st = tool_write_text(s->cli->json, &b, err);
+        st = oct_write_text(s->cli->json, &b, err);
         oct_buf_free(&b);
     }
     if (st == OCT_OK && a->junit) {
         oct_check_junit(a->x.model, a->data.specs.v[0], &r, &b);
-        st = tool_write_text(a->junit, &b, err);
+        st = oct_write_text(a->junit, &b, err);
         oct_buf_free(&b);
     }
     if (st != OCT_OK)
