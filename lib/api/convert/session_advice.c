@@ -6,7 +6,6 @@
 #include "kernels/cost.h"
 #include "ops/traits.h"
 #include "passes/input_pixels.h"
-#include "quant/place/expected.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -264,29 +263,10 @@ static oct_status ask_for_samples(const oct_session *s, lines *l, oct_err *err)
     return OCT_OK;
 }
 
-/* Recommends bf16 if products in bf16 are expected to take less time here than the decisions. */
-static void prefer_bf16(const oct_session *s, lines *l)
-{
-    enum { WORTH_SAYING = 95 }; /* percent of the time, at most */
-    const oct_expected t = oct_expected_times(s->c.layers, s->c.n_layers, oct_isa_active());
-    char text[32];
-    if (oct_target_rules_of(s->target)->bfloat16 != OCT_BFLOAT16_YES || oct_scheme_is_half(s->c.o.job.scheme) ||
-        t.bf16 * 100 >= t.decided * WORTH_SAYING)
-        return;
-    put_line(l, "");
-    oct_buf_printf(
-        &l->b,
-        "Estimated by the table of costs for CPUs of this class (%s): the products of these layers take %s of the time in bf16, which needs no samples:",
-        oct_cost_class(), oct_fmt_percent(text, t.bf16 / t.decided));
-    end_line(l);
-    put_line(l, "try --scheme bf16, or qeval --compute bf16 for what it would lose.");
-}
-
 oct_status oct_session_advice(const oct_session *s, oct_document *to, oct_err *err)
 {
     lines l = { .j.to = to };
     oct_json_open(&l.j, NULL, '[');
-    prefer_bf16(s, &l);
     /* with a size, samples change what is chosen, but not the size */
     oct_status st = s->c.calib || s->c.size.n ? OCT_OK : ask_for_samples(s, &l, err);
     if (st == OCT_OK && l.b.failed)
