@@ -6,17 +6,34 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#define OCT_COST(class, record, call, tile, narrow, row, step, row_step)
+#define OCT_COSTS_OF(id, class, machine, date) OF_##id,
+enum {
+#include "kernels/costs.inc"
+};
+#undef OCT_COSTS_OF
+
+#define OCT_COSTS_OF(id, class, machine, date) { class, machine, date },
+static const oct_cost_origin origins[] = {
+#include "kernels/costs.inc"
+};
+#undef OCT_COSTS_OF
+#undef OCT_COST
+
 typedef struct cost {
-    const char *class, *record;
+    size_t origin;
+    const char *record;
     double term[OCT_COST_TERMS];
 } cost;
 
-#define OCT_COST(class, record, call, tile, narrow, row, step, row_step) \
-    { class, record, { call, tile, narrow, row, step, row_step } },
+#define OCT_COSTS_OF(id, class, machine, date)
+#define OCT_COST(id, record, call, tile, narrow, row, step, row_step) \
+    { OF_##id, record, { call, tile, narrow, row, step, row_step } },
 static const cost costs[] = {
 #include "kernels/costs.inc"
 };
 #undef OCT_COST
+#undef OCT_COSTS_OF
 
 static const char *wanted, *assumed;
 static double *wanted_terms;
@@ -76,6 +93,18 @@ static size_t distance(size_t a, size_t b)
     return 2 * levels + (a % 2 != b % 2);
 }
 
+const oct_cost_origin *oct_cost_measured(void)
+{
+    const size_t own = place_of_this(), arm = place_of("neon");
+    const oct_cost_origin *best = NULL;
+    for (size_t i = 0; i < OCT_COUNT(origins); i++) {
+        const size_t place = place_of(origins[i].class);
+        if ((place < arm) == (own < arm) && (!best || distance(place, own) < distance(place_of(best->class), own)))
+            best = &origins[i];
+    }
+    return best;
+}
+
 /* The line of a record that was measured on the class nearest to this CPU's; NULL: on none. */
 static const cost *line_of(const char *name)
 {
@@ -83,7 +112,7 @@ static const cost *line_of(const char *name)
     size_t least = 0;
     for (size_t i = 0; i < OCT_COUNT(costs); i++)
         if (strcmp(costs[i].record, name) == 0) {
-            const size_t far = distance(place_of(costs[i].class), place_of_this());
+            const size_t far = distance(place_of(origins[costs[i].origin].class), place_of_this());
             if (!best || far < least) {
                 best = &costs[i];
                 least = far;

@@ -49,6 +49,14 @@ void oct_choice_want(const char *name, double terms[OCT_COST_TERMS]);
 /* For tests: uses the costs of a CPU of that class; NULL: of this CPU. Not while plans are made on other threads. */
 void oct_cost_assume(const char *class);
 
+/* Of which machine the costs of a class are, and when it was measured (a year and a month at least). */
+typedef struct oct_cost_origin {
+    const char *class, *machine, *date;
+} oct_cost_origin;
+
+/* What this CPU's costs come from: its own class, else the nearest of its family that was measured; NULL: none was. */
+const oct_cost_origin *oct_cost_measured(void);
+
 /* The class of this CPU, regardless of restrictions: its highest level, followed by "-amd" on CPUs of AMD. */
 const char *oct_cost_class(void);
 

@@ -2,7 +2,7 @@
  * a multiply-accumulate), and which share that is of what this core can do on registers alone. */
 #include "check.h"
 #include "fit.h"
-#include "kernels/conv/conv.h"
+#include "layers.h"
 #include "kernels/qgemm/qgemm_int.h"
 #include "peak.h"
 
@@ -10,14 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A line of a file of bench/shapes: a convolution, or a product as a 1x1 one, and how often a network has it. */
-typedef struct layer {
-    char op[24];
-    bool computed; /* both operands are activations: packing is part of the work */
-    int64_t times, batch;
-    oct_conv_geom g;
-} layer;
+#include <time.h>
 
 typedef struct timing {
     oct_sconv s;
@@ -128,7 +121,8 @@ static oct_status time_bytes(oct_check *t, timing *b, double seconds[FORMS - 1],
 }
 
 /* Seconds of all forms of one product of the layer. */
-static oct_status time_layer(oct_check *t, const layer *l, double seconds[FORMS], const char **algorithm, oct_err *err)
+static oct_status time_layer(oct_check *t, const check_layer *l, double seconds[FORMS], const char **algorithm,
+                             oct_err *err)
 {
     const oct_conv_geom *g = &l->g;
     timing b = { .computed = l->computed };
@@ -154,25 +148,11 @@ static oct_status time_layer(oct_check *t, const layer *l, double seconds[FORMS]
     return time_bytes(t, &b, seconds + 1, algorithm, err);
 }
 
-static double giga_operations(const layer *l)
+static double giga_operations(const check_layer *l)
 {
     const oct_conv_geom *g = &l->g;
     const int64_t pixels = g->transposed ? g->h * g->w : g->oh * g->ow;
     return 2e-9 * (double)(pixels * g->kh * g->kw) * (double)(g->c / g->groups) * (double)g->oc;
-}
-
-static void layer_name(const layer *l, char *to, size_t size)
-{
-    const oct_conv_geom *g = &l->g;
-    if (strstr(l->op, "Conv") == NULL)
-        snprintf(to, size, "%s %" PRId64 "x%" PRId64 "x%" PRId64 "%s", l->op, g->h, g->c, g->oc,
-                 l->computed ? " both" : "");
-    else
-        snprintf(to, size, "%s %" PRId64 "x%" PRId64 "/%" PRId64 " %" PRId64 "x%" PRId64 " %" PRId64 "-%" PRId64 "%s",
-                 l->op, g->kh, g->kw, g->sh, g->h, g->w, g->c, g->oc,
-                 g->groups == g->c && g->c > 1 ? " dw"
-                 : g->groups > 1               ? " grouped"
-                                               : "");
 }
 
 /* GOP/s of each form and its share of the peak. */
@@ -188,56 +168,13 @@ static void print_line(const char *name, const char *algorithm, double work, con
     fflush(stdout);
 }
 
-/* ---- files of shapes ---- */
-
-static const char columns[] = "op,times,weights,batch,h,w,c,oc,kh,kw,sh,sw,dh,dw,pt,pl,oh,ow,groups\n";
-
-static bool read_layer(const char *line, layer *l)
-{
-    char weights[24];
-    oct_conv_geom *g = &l->g;
-    oct_conv_geom_init(g);
-    const int n = sscanf(line,
-                         "%23[^,],%" SCNd64 ",%23[^,],%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64
-                         ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64
-                         ",%" SCNd64 ",%" SCNd64 ",%" SCNd64,
-                         l->op, &l->times, weights, &l->batch, &g->h, &g->w, &g->c, &g->oc, &g->kh, &g->kw, &g->sh,
-                         &g->sw, &g->dh, &g->dw, &g->ph, &g->pw, &g->oh, &g->ow, &g->groups);
-    l->computed = n == 19 && strcmp(weights, "computed") == 0;
-    g->transposed = n == 19 && strcmp(l->op, "ConvTranspose") == 0;
-    return n == 19;
-}
-
-/* fn(arg, layer) for each line of a file. */
-static bool each_layer(const char *path, bool (*fn)(void *arg, const layer *l, oct_err *err), void *arg)
-{
-    char line[256];
-    FILE *f = fopen(path, "r");
-    if (!f || !fgets(line, sizeof line, f) || strcmp(line, columns) != 0) {
-        printf("%s: not a file of shapes (bench/shapes.py writes them)\n", path);
-        if (f)
-            fclose(f);
-        return false;
-    }
-    bool ok = true;
-    while (ok && fgets(line, sizeof line, f)) {
-        layer l;
-        oct_err err = OCT_ERR_INIT;
-        ok = read_layer(line, &l) && fn(arg, &l, &err);
-        if (!ok)
-            printf("%s: %s: %s", path, err.text[0] ? err.text : "cannot read the line", line);
-    }
-    fclose(f);
-    return ok;
-}
-
 typedef struct timed {
     oct_check *t;
     const double *peak;
     double total[FORMS], work;
 } timed;
 
-static bool bench_layer(void *arg, const layer *l, oct_err *err)
+static bool bench_layer(void *arg, const check_layer *l, oct_err *err)
 {
     timed *b = arg;
     char name[80];
@@ -247,7 +184,7 @@ static bool bench_layer(void *arg, const layer *l, oct_err *err)
     oct_check_release(b->t);
     if (!ok)
         return false;
-    layer_name(l, name, sizeof name);
+    check_layer_name(l, name, sizeof name);
     print_line(name, how, giga_operations(l), seconds, b->peak);
     b->work += giga_operations(l) * (double)(l->times * l->batch);
     for (size_t i = 0; i < FORMS; i++)
@@ -259,7 +196,7 @@ static bool bench_file(oct_check *t, const char *path, const double peak[FORMS])
 {
     timed b = { .t = t, .peak = peak };
     printf("\n%s\n", path);
-    if (!each_layer(path, bench_layer, &b))
+    if (!check_each_layer(path, bench_layer, &b))
         return false;
     print_line("all, as often as they come", "", b.work, b.total, peak);
     printf("%-54s %9.2f ms %8.2f ms %8.2f ms %8.2f ms\n", "", b.total[0] * 1e3, b.total[1] * 1e3, b.total[2] * 1e3,
@@ -292,7 +229,7 @@ enum { PLANS = OCT_COUNT(plan_threads) };
 
 /* Seconds by the cost model: products at 130 GMAC/s and 1.3 ns for the last step of a row of 16; a call of the pool
  * takes 1.2 us with two threads, as measured on Zen 3, and as much again for each doubling, which is assumed. */
-static bool plan_layer(void *arg, const layer *l, oct_err *err)
+static bool plan_layer(void *arg, const check_layer *l, oct_err *err)
 {
     double *seconds = arg;
     const oct_conv_geom *g = &l->g;
@@ -322,7 +259,7 @@ bool bench_plan(char **files, int n)
     printf("\n");
     for (int i = 0; i < n; i++) {
         double seconds[PLANS] = { 0 };
-        if (!each_layer(files[i], plan_layer, seconds))
+        if (!check_each_layer(files[i], plan_layer, seconds))
             return false;
         const char *name = strrchr(files[i], '/');
         printf("%-34s", name ? name + 1 : files[i]);
@@ -369,7 +306,7 @@ static oct_status plan(const oct_conv_geom *g, bool bytes, const char *want, dou
 }
 
 /* What a form of a layer runs on. */
-static timing operands(oct_check *t, const layer *l, bool bytes)
+static timing operands(oct_check *t, const check_layer *l, bool bytes)
 {
     const oct_conv_geom *g = &l->g;
     const size_t nx = (size_t)(g->h * g->w * g->c), ny = (size_t)(g->oh * g->ow * g->oc), oc = (size_t)g->oc;
@@ -415,7 +352,7 @@ static void get_ready(oct_check *t, candidate *c, bool bytes)
 }
 
 /* The records that may compute a form of a layer but the reference, each ready to run. */
-static oct_status find_candidates(oct_check *t, const layer *l, bool bytes, candidate c[CANDIDATES], size_t *n,
+static oct_status find_candidates(oct_check *t, const check_layer *l, bool bytes, candidate c[CANDIDATES], size_t *n,
                                   oct_err *err)
 {
     const timing b = operands(t, l, bytes);
@@ -450,7 +387,7 @@ typedef struct order {
 } order;
 
 /* Compares what is chosen for a form of a layer with the fastest. One that seems wrong is measured again, longer. */
-static bool order_form(order *o, const layer *l, bool bytes, oct_err *err)
+static bool order_form(order *o, const check_layer *l, bool bytes, oct_err *err)
 {
     candidate c[CANDIDATES];
     size_t n, chosen = 0, best = 0;
@@ -469,7 +406,7 @@ static bool order_form(order *o, const layer *l, bool bytes, oct_err *err)
     }
     if (n > 0) {
         char name[80];
-        layer_name(l, name, sizeof name);
+        check_layer_name(l, name, sizeof name);
         printf("%-34s %s %9.1f us, %s %9.1f us: %.2f\n", name, c[chosen].name, c[chosen].seconds * 1e6, c[best].name,
                c[best].seconds * 1e6, c[chosen].seconds / c[best].seconds);
         fflush(stdout);
@@ -478,7 +415,7 @@ static bool order_form(order *o, const layer *l, bool bytes, oct_err *err)
     return true;
 }
 
-static bool order_layer(void *arg, const layer *l, oct_err *err)
+static bool order_layer(void *arg, const check_layer *l, oct_err *err)
 {
     order *o = arg;
     bool ok = true;
@@ -493,7 +430,7 @@ bool bench_order(oct_check *t, char **files, int n)
 {
     order o = { .t = t };
     for (int i = 0; i < n; i++)
-        if (!each_layer(files[i], order_layer, &o))
+        if (!check_each_layer(files[i], order_layer, &o))
             return false;
     printf("%s of class %s: %zu products, %zu not by the fastest kernel\n", oct_isa_name(oct_isa_active()),
            oct_cost_class(), o.layers, o.wrong);
@@ -504,11 +441,21 @@ bool bench_order(oct_check *t, char **files, int n)
 
 typedef struct table {
     oct_check *t;
-    fit *fit;
+    fit *fit; /* NULL: times are printed */
     size_t products;
 } table;
 
-static bool cost_layer(void *arg, const layer *l, oct_err *err)
+static bool keep(table *to, const check_layer *l, bool bytes, const candidate *c)
+{
+    char name[80];
+    if (to->fit)
+        return fit_add(to->fit, to->products, c->name, c->terms, c->seconds);
+    check_layer_name(l, name, sizeof name);
+    printf("%s,%s,%s,%.2f\n", bytes ? "int8" : "float", name, c->name, c->seconds * 1e6);
+    return true;
+}
+
+static bool cost_layer(void *arg, const check_layer *l, oct_err *err)
 {
     table *to = arg;
     bool ok = true;
@@ -518,7 +465,7 @@ static bool cost_layer(void *arg, const layer *l, oct_err *err)
         ok = find_candidates(to->t, l, bytes, c, &n, err) == OCT_OK;
         time_candidates(c, n, bytes, 24);
         for (size_t i = 0; i < n && ok; i++)
-            ok = fit_add(to->fit, to->products, c[i].name, c[i].terms, c[i].seconds);
+            ok = keep(to, l, bytes, &c[i]);
         oct_check_release(to->t);
     }
     return ok;
@@ -529,14 +476,31 @@ bool bench_costs(oct_check *t, char **files, int n)
     static fit costs;
     table to = { .t = t, .fit = &costs };
     for (int i = 0; i < n; i++)
-        if (!each_layer(files[i], cost_layer, &to))
+        if (!check_each_layer(files[i], cost_layer, &to))
             return false;
     const size_t wrong = fit_solve(&costs);
+    char id[32], date[16];
+    const time_t now = time(NULL);
+    snprintf(id, sizeof id, "%s", oct_cost_class());
+    for (char *dash = strchr(id, '-'); dash; dash = strchr(dash, '-'))
+        *dash = '_';
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+    printf("OCT_COSTS_OF(%s, \"%s\", \"the machine's name\", \"%s\")\n", id, oct_cost_class(), date);
     for (size_t i = 0; i < costs.n_records; i++) {
         const double *x = costs.records[i].cost;
-        printf("OCT_COST(\"%s\", \"%s\", %.0f, %.0f, %.0f, %.0f, %.1f, %.2f)\n", oct_cost_class(),
-               costs.records[i].name, x[0] * 1e12, x[1] * 1e12, x[2] * 1e12, x[3] * 1e12, x[4] * 1e12, x[5] * 1e12);
+        printf("OCT_COST(%s, \"%s\", %.0f, %.0f, %.0f, %.0f, %.1f, %.2f)\n", id, costs.records[i].name, x[0] * 1e12,
+               x[1] * 1e12, x[2] * 1e12, x[3] * 1e12, x[4] * 1e12, x[5] * 1e12);
     }
     printf("/* of %zu products %zu are not by the fastest kernel */\n", to.products, wrong);
+    return true;
+}
+
+bool bench_times(oct_check *t, char **files, int n)
+{
+    table to = { .t = t };
+    printf("form,layer,record,us\n");
+    for (int i = 0; i < n; i++)
+        if (!check_each_layer(files[i], cost_layer, &to))
+            return false;
     return true;
 }

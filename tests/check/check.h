@@ -75,6 +75,11 @@ bool bench_order(oct_check *t, char **files, int n);
 /* Measures the same and prints what fits it best, the lines of kernels/costs.inc for this CPU; false when a file cannot
  * be read. */
 bool bench_costs(oct_check *t, char **files, int n);
+/* Measures the same and prints each time, a file of bench/shapes/measured. */
+bool bench_times(oct_check *t, char **files, int n);
+/* Whether no layer of n files takes a kernel, on the class of CPUs that times_file is named for, that took 10 % longer
+ * there than the fastest by that file. */
+bool check_measured(const char *times_file, char **files, int n);
 void bench_rows(oct_check *t);
 void bench_nbits(oct_check *t);
 void print_bits(oct_check *t);

@@ -208,7 +208,7 @@ static int run_checks(oct_check *t, char *const *names, int n)
     bool chosen[OCT_COUNT(checks)];
     if (!choose(names, n, chosen)) {
         printf(
-            "Bail out! usage: check_kernels [--bench [FILE...] | --order FILE... | --costs FILE... | --plan FILE... | --bits | CHECK...]\n");
+            "Bail out! usage: check_kernels [--bench [FILE...] | --order FILE... | --costs FILE... | --times FILE... | --measured TIMES FILE... | --plan FILE... | --bits | CHECK...]\n");
         return 2;
     }
     int count = 0, number = 0;
@@ -246,6 +246,10 @@ int main(int argc, char **argv)
         status = !bench_order(&t, argv + 2, argc - 2);
     } else if (argc >= 3 && strcmp(argv[1], "--costs") == 0) {
         status = !bench_costs(&t, argv + 2, argc - 2);
+    } else if (argc >= 3 && strcmp(argv[1], "--times") == 0) {
+        status = !bench_times(&t, argv + 2, argc - 2);
+    } else if (argc >= 4 && strcmp(argv[1], "--measured") == 0) {
+        status = !check_measured(argv[2], argv + 3, argc - 3);
     } else if (argc == 2 && strcmp(argv[1], "--bits") == 0) {
         print_bits(&t);
     } else {
