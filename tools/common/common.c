@@ -13,8 +13,8 @@ void tool_init(oct_cli *cli)
 {
     oct_io_start();
     cli->isa_text = oct_isa_name(oct_isa_detect());
-    static char note[80];
-    snprintf(note, sizeof note, "amx: %s", oct_isa_no_amx() ? oct_isa_no_amx() : "used");
+    static char note[240];
+    oct_machine_note(note, sizeof note);
     cli->isa_note = note;
     cli->isa_names = oct_isa_names();
     cli->is_data = oct_looks_like_data;
