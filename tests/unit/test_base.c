@@ -5,7 +5,6 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/dtype.h"
-#include "base/flush.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/little_endian.h"
@@ -980,17 +979,6 @@ static void failures_are_forwarded(void **state)
     assert_int_equal(fails_within(NULL), OCT_ENUMERIC); /* though there is no record that could hold it */
 }
 
-static void denormals_are_flushed_when_asked(void **state)
-{
-    volatile float tiny = 1e-40f, one = 1;
-    if (oct_flush_denormals(true)) {
-        const float product = tiny * one;
-        oct_flush_denormals(false);
-        assert_true(product == 0);
-    }
-    assert_true(tiny * one > 0);
-}
-
 static void words_know_their_place(void **state)
 {
     static const char *const known[] = { "static", "float" };
@@ -1145,7 +1133,6 @@ int main(void)
         cmocka_unit_test(words_know_their_place),
         cmocka_unit_test(words_read_by_tables),
         cmocka_unit_test(words_have_kinds),
-        cmocka_unit_test(denormals_are_flushed_when_asked),
         cmocka_unit_test(digests_are_sha256),
         cmocka_unit_test(numbers_have_their_bytes),
         cmocka_unit_test(sizes_overflow),

@@ -1,5 +1,6 @@
 /* lib/eval: statistics and metrics against numbers computed elsewhere (mpmath, numpy), and whole evaluations. */
 #include "eval/metrics/error_sum.h"
+#include "eval/run/denormal.h"
 #include "eval/run/eval_int.h"
 #include "eval/report/report.h"
 #include "eval/run/outputs.h"
@@ -819,9 +820,21 @@ static void tokens_are_surprising(void **state)
     assert_true(isnan(m->score(&v)));
 }
 
+static void denormals_are_flushed_when_asked(void **state)
+{
+    volatile float tiny = 1e-40f, one = 1;
+    if (oct_flush_denormals(true)) {
+        const float product = tiny * one;
+        oct_flush_denormals(false);
+        assert_true(product == 0);
+    }
+    assert_true(tiny * one > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(denormals_are_flushed_when_asked),
         cmocka_unit_test(means),
         cmocka_unit_test(quartiles),
         cmocka_unit_test(decibels),

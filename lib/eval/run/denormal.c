@@ -2,12 +2,15 @@
 #include "eval/run/denormal.h"
 #include "eval/run/eval_int.h"
 
-#include "base/flush.h"
 #include "base/io.h"
 #include "base/mem.h"
 
 #include <math.h>
 #include <string.h>
+
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 enum { PAIRS = 9 };
 
@@ -68,6 +71,17 @@ static oct_status count_values(const oct_graph *g, const oct_array *sample, uint
 }
 
 /* ---- what they cost ---- */
+
+bool oct_flush_denormals(bool on)
+{
+#if defined(__SSE2__)
+    enum { RESULTS = 0x8000, OPERANDS = 0x0040 }; /* FTZ and DAZ of MXCSR */
+    _mm_setcsr((_mm_getcsr() & ~(unsigned)(RESULTS | OPERANDS)) | (on ? RESULTS | OPERANDS : 0));
+    return true;
+#else
+    return false;
+#endif
+}
 
 static oct_status time_pairs(const oct_graph *g, const oct_array *sample, oct_eval_speed *speed, oct_err *err)
 {

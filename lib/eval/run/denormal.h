@@ -20,4 +20,7 @@ uint64_t oct_denormal_weights(const oct_graph *g);
  * those of the data and of the runtime. */
 oct_status oct_denormals_find(const oct_graph *g, oct_source *src, oct_denormals *d, oct_err *err);
 
+/* Whether the calling thread treats denormal numbers as zeros from now on. Returns false where the CPU cannot. */
+bool oct_flush_denormals(bool on);
+
 #endif
