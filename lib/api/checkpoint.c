@@ -1,21 +1,17 @@
-/* The checkpoints of qcalib --resume. The file has: a first line that identifies it, with a hash of everything that
- * follows; lines that say which run it belongs to; the position of reading; messages about broken samples; and what was
- * gathered, as a calibration table. */
+/* The checkpoints of qcalib --resume: lines that say which run it is; the position of reading, and messages about
+ * broken samples; and what was gathered, as a calibration table. */
 #include "api/checkpoint.h"
 
-#include "base/io.h"
+#include "base/sections.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#define MAGIC "octet-checkpoint 1 "
-#define MAX_FILE ((size_t)600 << 20)
-enum { BAD_TEXTS = 100 }; /* as many as a source keeps */
+enum { RUN = 1, PLACE, TABLE }; /* the sections, each once and in this order */
+enum { BAD_TEXTS = 100 };       /* as many as a source keeps */
+
+static const oct_sections_form form = { "octet-checkpoint", 2, "a checkpoint", "remove it to start over" };
 
 static const double FIRST = 0.2, SHARE = 0.1, COSTS = 50, LONGEST = 60;
 
@@ -71,13 +67,13 @@ static oct_status other_run(const oct_checkpoint *p, const char *was, size_t n_w
     return OCT_EUSAGE;
 }
 
-/* Compares this run with the killed one, line by line. */
-static oct_status check_run(const oct_checkpoint *p, const char **at, const char *end, oct_err *err)
+/* Compares this run with the killed one, whose lines are [at, end). */
+static oct_status check_run(const oct_checkpoint *p, const char *at, const char *end, oct_err *err)
 {
     const char *mine = oct_buf_str(&p->run), *stop = mine + p->run.len, *is, *was;
     size_t n_is, n_was;
     while (next_line(&mine, stop, &is, &n_is)) {
-        if (!next_line(at, end, &was, &n_was))
+        if (!next_line(&at, end, &was, &n_was))
             n_was = 0, was = "";
         if (n_is != n_was || memcmp(is, was, n_is) != 0)
             return other_run(p, was, n_was, is, n_is, err);
@@ -85,51 +81,42 @@ static oct_status check_run(const oct_checkpoint *p, const char **at, const char
     return OCT_OK;
 }
 
+/* What a section holds is not of a checkpoint, though its checksum is right. */
 static oct_status damaged(const oct_checkpoint *p, oct_err *err)
 {
-    oct_fail(err, OCT_EMALFORMED, "%s: this is not a checkpoint, or it is damaged", p->path);
-    oct_hint(err, "remove it to start over");
+    oct_fail(err, OCT_EMALFORMED, "%s: what it holds is not of a checkpoint", p->path);
+    oct_hint(err, "%s", form.again);
     return OCT_EMALFORMED;
 }
 
-static bool read_mark(const char *line, size_t n, oct_source_mark *m)
+/* Reads the position of reading, and messages about broken samples, which are borrowed. */
+static bool read_place(oct_bytes *r, oct_source_mark *m, const char *bad[BAD_TEXTS], size_t *n_bad)
 {
-    char text[120], *at = text;
-    long long v[3];
-    if (n >= sizeof text || n < 6 || memcmp(line, "place ", 6) != 0)
-        return false;
-    memcpy(text, line, n);
-    text[n] = 0;
-    at += 6;
-    errno = 0;
-    for (int i = 0; i < 3; i++)
-        v[i] = strtoll(at, &at, 10);
-    m->names = strtoull(at, &at, 16);
-    m->place = v[0];
-    m->names_from = v[1];
-    m->bad = v[2];
-    return *at == 0 && !errno && m->place > 0 && m->names_from >= 0 && m->names_from <= m->place && m->bad >= 0 &&
-           m->bad <= m->place;
+    m->place = (int64_t)oct_bytes_u64(r);
+    m->names_from = (int64_t)oct_bytes_u64(r);
+    m->bad = (int64_t)oct_bytes_u64(r);
+    m->names = oct_bytes_u64(r);
+    const size_t n = oct_bytes_count(r, 8);
+    oct_bytes_need(r, m->place > 0 && m->names_from >= 0 && m->names_from <= m->place && m->bad >= 0 &&
+                          m->bad <= m->place && n <= BAD_TEXTS && n <= (size_t)m->bad);
+    for (*n_bad = 0; *n_bad < n && !r->bad; (*n_bad)++)
+        oct_bytes_need(r, (bad[*n_bad] = oct_bytes_text(r)) != NULL);
+    return !r->bad && !r->n;
 }
 
-/* Reads what follows the lines of the run. */
-static oct_status take(const oct_checkpoint *p, const char *at, const char *end, oct_source *src, oct_calib *c,
-                       oct_err *err)
+/* Reads what follows the section of the run. */
+static oct_status take(const oct_checkpoint *p, oct_bytes *all, oct_source *src, oct_calib *c, oct_err *err)
 {
     oct_source_mark m = { 0 };
-    const char *bad[BAD_TEXTS], *line;
-    size_t n, n_bad = 0;
-    if (!next_line(&at, end, &line, &n) || !read_mark(line, n, &m))
+    const char *bad[BAD_TEXTS];
+    oct_bytes place, table;
+    uint32_t tag;
+    size_t n_bad;
+    if (!oct_section_next(all, &tag, &place) || tag != PLACE || !read_place(&place, &m, bad, &n_bad) ||
+        !oct_section_next(all, &tag, &table) || tag != TABLE || all->n)
         return damaged(p, err);
-    const size_t most = m.bad < BAD_TEXTS ? (size_t)m.bad : BAD_TEXTS;
-    for (; n_bad < most; n_bad++) {
-        if (!next_line(&at, end, &line, &n))
-            return damaged(p, err);
-        ((char *)(uintptr_t)line)[n] = 0; /* the line is in the text that was read, which may be changed */
-        bad[n_bad] = line;
-    }
     oct_calib *sum = NULL;
-    OCT_TRY(oct_calib_parse(at, (size_t)(end - at), p->path, &sum, err));
+    OCT_TRY(oct_calib_parse(table.p, table.n, p->path, &sum, err));
     m.given = (int64_t)sum->samples;
     oct_status s = sum->samples <= (uint64_t)m.place ? oct_calib_add_statistics(c, sum, err) : damaged(p, err);
     if (s == OCT_OK)
@@ -138,31 +125,31 @@ static oct_status take(const oct_checkpoint *p, const char *at, const char *end,
     return s;
 }
 
+static oct_status take_file(const oct_checkpoint *p, const oct_map *file, oct_source *src, oct_calib *c, oct_err *err)
+{
+    oct_bytes all, run;
+    uint32_t tag;
+    OCT_TRY(oct_sections_open(&form, file->data, file->size, p->path, &all, err));
+    if (!oct_section_next(&all, &tag, &run) || tag != RUN)
+        return damaged(p, err);
+    OCT_TRY(check_run(p, (const char *)run.p, (const char *)run.p + run.n, err));
+    OCT_TRY(take(p, &all, src, c, err));
+    oct_say(p->voice, 0, "going on after %llu samples (%s)", (unsigned long long)c->samples, p->path);
+    return OCT_OK;
+}
+
 oct_status oct_checkpoint_take(oct_checkpoint *p, oct_source *src, oct_calib *c, oct_err *err)
 {
     oct_path_kind kind;
-    char *text, hash[40];
-    size_t size;
+    oct_map file;
     if (p->run.failed)
         return oct_nomem(err);
     OCT_TRY(oct_path_look(p->path, &kind, err));
     if (kind == OCT_PATH_NONE)
         return OCT_OK;
-    OCT_TRY(oct_read_all(p->path, MAX_FILE, &text, &size, err));
-    const char *at = text, *line, *end = text + size;
-    size_t n;
-    oct_status s = OCT_OK;
-    if (!next_line(&at, end, &line, &n) || n != sizeof MAGIC - 1 + 16 || memcmp(line, MAGIC, sizeof MAGIC - 1) != 0)
-        s = damaged(p, err);
-    if (s == OCT_OK) {
-        snprintf(hash, sizeof hash, "%016llx", (unsigned long long)oct_hash(OCT_HASH_INIT, at, (size_t)(end - at)));
-        s = memcmp(hash, line + sizeof MAGIC - 1, 16) == 0 ? check_run(p, &at, end, err) : damaged(p, err);
-    }
-    if (s == OCT_OK)
-        s = take(p, at, end, src, c, err);
-    if (s == OCT_OK)
-        oct_say(p->voice, 0, "going on after %llu samples (%s)", (unsigned long long)c->samples, p->path);
-    oct_free(text);
+    OCT_TRY(oct_map_open(&file, p->path, err));
+    const oct_status s = take_file(p, &file, src, c, err);
+    oct_map_close(&file);
     return s;
 }
 
@@ -181,35 +168,37 @@ bool oct_checkpoint_due(void *arg)
     return true;
 }
 
-static void put_bad(oct_buf *b, const oct_source *src)
+static void put_place(oct_buf *b, const oct_source *src)
 {
-    const char *text;
-    for (size_t i = 0; i < BAD_TEXTS && (text = oct_source_bad_text(src, i)); i++) {
-        oct_text_clean(b, text, false);
-        oct_buf_puts(b, "\n");
-    }
+    const oct_source_mark m = oct_source_where(src);
+    size_t n = 0;
+    while (n < BAD_TEXTS && oct_source_bad_text(src, n))
+        n++;
+    oct_buf_add_u64(b, (uint64_t)m.place);
+    oct_buf_add_u64(b, (uint64_t)m.names_from);
+    oct_buf_add_u64(b, (uint64_t)m.bad);
+    oct_buf_add_u64(b, m.names);
+    oct_buf_add_u64(b, n);
+    for (size_t i = 0; i < n; i++)
+        oct_buf_add_text(b, oct_source_bad_text(src, i));
 }
 
 static oct_status write_file(const oct_checkpoint *p, const oct_calib *so_far, const oct_source *src, oct_err *err)
 {
-    const oct_source_mark m = oct_source_where(src);
-    oct_buf b = OCT_BUF_INIT;
-    oct_out out;
-    char head[sizeof MAGIC + 20];
-    oct_buf_add(&b, oct_buf_str(&p->run), p->run.len);
-    oct_buf_printf(&b, "place %lld %lld %lld %016llx\n", (long long)m.place, (long long)m.names_from, (long long)m.bad,
-                   (unsigned long long)m.names);
-    put_bad(&b, src);
-    oct_calib_text(so_far, &b);
-    oct_status s = b.failed ? oct_nomem(err) : oct_out_open(&out, p->path, err);
+    oct_buf place = OCT_BUF_INIT, table = OCT_BUF_INIT;
+    oct_sections_out out;
+    put_place(&place, src);
+    oct_calib_text(so_far, &table);
+    oct_status s = oct_sections_create(&out, &form, p->path, err);
     if (s == OCT_OK) {
-        snprintf(head, sizeof head, MAGIC "%016llx\n",
-                 (unsigned long long)oct_hash(OCT_HASH_INIT, oct_buf_str(&b), b.len));
-        oct_out_write(&out, head, strlen(head));
-        oct_out_write(&out, oct_buf_str(&b), b.len);
-        s = oct_out_commit(&out, err);
+        s = oct_sections_add(&out, RUN, &p->run, err);
+        s = s == OCT_OK ? oct_sections_add(&out, PLACE, &place, err) : s;
+        s = s == OCT_OK ? oct_sections_add(&out, TABLE, &table, err) : s;
+        s = s == OCT_OK ? oct_sections_commit(&out, err) : s;
+        oct_out_abort(&out.out);
     }
-    oct_buf_free(&b);
+    oct_buf_free(&place);
+    oct_buf_free(&table);
     return s;
 }
 

@@ -14,8 +14,7 @@ static void join(oct_part *p, const oct_model *m, oct_pool *pool)
 {
     const oct_eval_model models[] = { { .name = "a", .graph = m->graph }, { .name = "b", .graph = m->graph } };
     const oct_eval_options o = { .pool = pool, .layer_samples = -1, .per_class = true };
-    size_t at = 0;
-    oct_parts parts = { .v = p, .n = 1, .at = &at };
+    oct_parts parts = { .v = p, .n = 1 };
     oct_err err = OCT_ERR_INIT;
     oct_joined j = { 0 };
     oct_eval_result *r = NULL;
@@ -48,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const oct_status s = oct_part_parse(&p, copy, size, "fuzz", &err);
     if (s == OCT_OK)
         join(&p, m, pool);
-    else if (s != OCT_EMALFORMED && s != OCT_ENOMEM)
+    else if (s != OCT_EMALFORMED && s != OCT_EUNSUPPORTED && s != OCT_ENOMEM)
         abort();
     oct_part_close(&p);
     oct_free(copy);

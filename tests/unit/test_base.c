@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/name_map.h"
 #include "base/pool.h"
+#include "base/sections.h"
 #include "base/sha256.h"
 #include "base/spill.h"
 #include "base/utf8.h"
@@ -979,6 +980,80 @@ static void failures_are_forwarded(void **state)
     assert_int_equal(fails_within(NULL), OCT_ENUMERIC); /* though there is no record that could hold it */
 }
 
+/* A file of two sections, byte by byte; FNV-1a is computed here anew. */
+static void sections_are_these_bytes(void **state)
+{
+    static const oct_sections_form form = { "octet-test", 7, "a test", "make it again" },
+                                   next = { "octet-test", 8, "", "" };
+    static const char want[] =
+        "octet-test 7\n\1\0\0\0\3\0\0\0\0\0\0\0abc\377\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\10\0\0\0\0\0\0\0";
+    enum { N = sizeof want - 1 };
+    char path[] = "/tmp/octet_test_XXXXXX";
+    oct_err err = OCT_ERR_INIT;
+    oct_sections_out out;
+    oct_buf b = OCT_BUF_INIT, none = OCT_BUF_INIT;
+    oct_map m;
+    close(mkstemp(path));
+    assert_int_equal(oct_sections_create(&out, &form, path, &err), OCT_OK);
+    oct_buf_puts(&b, "abc");
+    assert_int_equal(oct_sections_add(&out, 1, &b, &err), OCT_OK);
+    assert_int_equal(oct_sections_add(&out, 511, &none, &err), OCT_OK);
+    none.failed = true;
+    assert_int_equal(oct_sections_add(&out, 2, &none, &err), OCT_ENOMEM);
+    assert_int_equal(oct_sections_commit(&out, &err), OCT_OK);
+    assert_int_equal(oct_map_open(&m, path, &err), OCT_OK);
+    assert_int_equal(m.size, N + 8);
+    assert_memory_equal(m.data, want, N);
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < N; i++)
+        h = (h ^ m.data[i]) * 1099511628211u;
+    assert_int_equal(oct_le_u64(m.data + N), h);
+
+    oct_bytes all, one;
+    uint32_t tag;
+    assert_int_equal(oct_sections_open(&form, m.data, m.size, path, &all, &err), OCT_OK);
+    assert_true(oct_section_next(&all, &tag, &one) && tag == 1 && one.n == 3 && memcmp(one.p, "abc", 3) == 0);
+    assert_true(oct_section_next(&all, &tag, &one) && tag == 511 && one.n == 0);
+    assert_true(!oct_section_next(&all, &tag, &one) && !all.bad);
+    assert_int_equal(oct_sections_open(&next, m.data, m.size, path, &all, &err), OCT_EUNSUPPORTED);
+    for (size_t n = 0; n < m.size; n++)
+        assert_int_equal(oct_sections_open(&form, m.data, n, path, &all, &err), OCT_EMALFORMED);
+    uint8_t *bad = test_malloc(m.size);
+    for (size_t i = 0; i < m.size * 8; i++) {
+        memcpy(bad, m.data, m.size);
+        bad[i / 8] ^= (uint8_t)(1 << i % 8);
+        const oct_status s = oct_sections_open(&form, bad, m.size, path, &all, &err);
+        assert_int_equal(s, i / 8 == 11 || i / 8 == 12 ? OCT_EUNSUPPORTED : OCT_EMALFORMED);
+    }
+    test_free(bad);
+    oct_map_close(&m);
+    oct_buf_free(&b);
+    unlink(path);
+}
+
+static void texts_of_bytes_end_in_themselves(void **state)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_buf_add_text(&b, NULL);
+    oct_buf_add_text(&b, "");
+    oct_buf_add_text(&b, "ab");
+    assert_memory_equal(b.data, "\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0ab\0", 28);
+    oct_bytes r = { (const uint8_t *)b.data, b.len, false };
+    assert_null(oct_bytes_text(&r));
+    assert_string_equal(oct_bytes_text(&r), "");
+    assert_string_equal(oct_bytes_text(&r), "ab");
+    assert_true(!r.n && !r.bad);
+    for (size_t i = 25; i < 28; i++) { /* NUL within, or none at the end */
+        char bad[28];
+        memcpy(bad, b.data, sizeof bad);
+        bad[i] = bad[i] ? 0 : 'c';
+        oct_bytes s = { (const uint8_t *)bad + 17, 11, false };
+        assert_null(oct_bytes_text(&s));
+        assert_true(s.bad);
+    }
+    oct_buf_free(&b);
+}
+
 static void words_know_their_place(void **state)
 {
     static const char *const known[] = { "static", "float" };
@@ -1133,6 +1208,8 @@ int main(void)
         cmocka_unit_test(words_know_their_place),
         cmocka_unit_test(words_read_by_tables),
         cmocka_unit_test(words_have_kinds),
+        cmocka_unit_test(sections_are_these_bytes),
+        cmocka_unit_test(texts_of_bytes_end_in_themselves),
         cmocka_unit_test(digests_are_sha256),
         cmocka_unit_test(numbers_have_their_bytes),
         cmocka_unit_test(sizes_overflow),

@@ -31,7 +31,7 @@ static oct_status save_stats(const ev_layers *l, oct_buf *b, oct_err *err)
             s = add_stats(c, i, &l->stats[i], err);
     if (s == OCT_OK) {
         oct_calib_text(c, &text);
-        ev_put_u64(b, text.len);
+        oct_buf_add_u64(b, text.len);
         oct_buf_add(b, oct_buf_str(&text), text.len);
         s = text.failed || b->failed ? oct_nomem(err) : OCT_OK;
     }
@@ -40,9 +40,9 @@ static oct_status save_stats(const ev_layers *l, oct_buf *b, oct_err *err)
     return s;
 }
 
-static oct_status load_stats(ev_layers *l, ev_bytes *r, const char *label, oct_err *err)
+static oct_status load_stats(ev_layers *l, oct_bytes *r, const char *label, oct_err *err)
 {
-    const ev_bytes text = ev_take_bytes(r, ev_take_u64(r));
+    const oct_bytes text = oct_bytes_part(r, oct_bytes_u64(r));
     oct_calib *c;
     oct_status s = OCT_OK;
     if (r->bad)
@@ -62,21 +62,21 @@ static oct_status load_stats(ev_layers *l, ev_bytes *r, const char *label, oct_e
 
 static void save_channels(const ev_channels *c, oct_buf *b)
 {
-    ev_put_u64(b, c->lo ? (uint64_t)c->n : 0);
-    ev_put_u32(b, (uint32_t)c->axis);
-    ev_put_u32(b, c->unsteady);
+    oct_buf_add_u64(b, c->lo ? (uint64_t)c->n : 0);
+    oct_buf_add_u32(b, (uint32_t)c->axis);
+    oct_buf_add_u32(b, c->unsteady);
     for (int64_t i = 0; c->lo && i < c->n; i++) {
-        ev_put_f32(b, c->lo[i]);
-        ev_put_f32(b, c->hi[i]);
+        oct_buf_add_f32(b, c->lo[i]);
+        oct_buf_add_f32(b, c->hi[i]);
     }
 }
 
 /* A part may not have seen a value. */
-static oct_status load_channels(ev_channels *c, oct_arena *a, ev_bytes *r, oct_err *err)
+static oct_status load_channels(ev_channels *c, oct_arena *a, oct_bytes *r, oct_err *err)
 {
-    const size_t n = ev_take_count(r, 8);
-    const int axis = (int)ev_take_u32(r);
-    const bool unsteady = ev_take_u32(r) != 0;
+    const size_t n = oct_bytes_count(r, 8);
+    const int axis = (int)oct_bytes_u32(r);
+    const bool unsteady = oct_bytes_u32(r) != 0;
     r->bad |= n > MOST_CHANNELS;
     if (r->bad || (!n && !unsteady))
         return OCT_OK;
@@ -89,7 +89,7 @@ static oct_status load_channels(ev_channels *c, oct_arena *a, ev_bytes *r, oct_e
     }
     c->unsteady |= unsteady || (int64_t)n != c->n || (n && axis != c->axis);
     for (size_t i = 0; i < n; i++) {
-        const float lo = ev_take_f32(r), hi = ev_take_f32(r);
+        const float lo = oct_bytes_f32(r), hi = oct_bytes_f32(r);
         if (r->bad || c->unsteady)
             continue;
         c->lo[i] = first || lo < c->lo[i] ? lo : c->lo[i];
@@ -100,15 +100,15 @@ static oct_status load_channels(ev_channels *c, oct_arena *a, ev_bytes *r, oct_e
 
 static void save_codes(const ev_codes *c, oct_buf *b)
 {
-    ev_put_u32(b, c->known);
-    ev_put_u32(b, (uint32_t)c->range.dtype);
-    ev_put_u32(b, (uint32_t)c->range.zero);
-    ev_put_f64(b, c->range.scale);
-    ev_put_f64(b, c->range.lo);
-    ev_put_f64(b, c->range.hi);
-    ev_put_u64(b, c->n);
-    ev_put_u64(b, c->clipped);
-    ev_put_u64(b, c->saturated);
+    oct_buf_add_u32(b, c->known);
+    oct_buf_add_u32(b, (uint32_t)c->range.dtype);
+    oct_buf_add_u32(b, (uint32_t)c->range.zero);
+    oct_buf_add_f64(b, c->range.scale);
+    oct_buf_add_f64(b, c->range.lo);
+    oct_buf_add_f64(b, c->range.hi);
+    oct_buf_add_u64(b, c->n);
+    oct_buf_add_u64(b, c->clipped);
+    oct_buf_add_u64(b, c->saturated);
     oct_buf_add(b, c->seen, sizeof c->seen);
 }
 
@@ -117,16 +117,16 @@ static bool has_codes(oct_dtype t)
     return t == OCT_U8 || t == OCT_S8 || t == OCT_U16 || t == OCT_S16;
 }
 
-static void load_codes(ev_codes *c, ev_bytes *r)
+static void load_codes(ev_codes *c, oct_bytes *r)
 {
-    const bool known = ev_take_u32(r) != 0;
-    oct_eval_range range = { .dtype = (oct_dtype)ev_take_u32(r) };
-    range.zero = (int32_t)ev_take_u32(r);
-    range.scale = ev_take_f64(r);
-    range.lo = ev_take_f64(r);
-    range.hi = ev_take_f64(r);
-    const uint64_t n = ev_take_u64(r), clipped = ev_take_u64(r), saturated = ev_take_u64(r);
-    const uint8_t *seen = ev_take(r, EV_CODES);
+    const bool known = oct_bytes_u32(r) != 0;
+    oct_eval_range range = { .dtype = (oct_dtype)oct_bytes_u32(r) };
+    range.zero = (int32_t)oct_bytes_u32(r);
+    range.scale = oct_bytes_f64(r);
+    range.lo = oct_bytes_f64(r);
+    range.hi = oct_bytes_f64(r);
+    const uint64_t n = oct_bytes_u64(r), clipped = oct_bytes_u64(r), saturated = oct_bytes_u64(r);
+    const uint8_t *seen = oct_bytes_take(r, EV_CODES);
     r->bad |= (n && !has_codes(range.dtype)) || (uint32_t)range.dtype >= OCT_DTYPE_COUNT;
     if (r->bad || !known)
         return;
@@ -143,7 +143,7 @@ static void load_codes(ev_codes *c, ev_bytes *r)
 static void save_side(const ev_layers *l, const ev_side *s, oct_buf *b)
 {
     for (size_t i = 0; i < l->n_tap; i++) {
-        ev_put_text(b, s->scheme[i]);
+        oct_buf_add_text(b, s->scheme[i]);
         save_channels(&s->channels[i], b);
         if (s == l->side)
             continue;
@@ -153,13 +153,10 @@ static void save_side(const ev_layers *l, const ev_side *s, oct_buf *b)
     }
 }
 
-static oct_status load_side(ev_layers *l, ev_side *s, ev_bytes *r, oct_err *err)
+static oct_status load_side(ev_layers *l, ev_side *s, oct_bytes *r, oct_err *err)
 {
-    bool memory = false;
     for (size_t i = 0; i < l->n_tap && !r->bad; i++) {
-        const char *scheme = ev_take_text(r, l->arena, &memory);
-        if (memory)
-            return oct_nomem(err);
+        const char *scheme = oct_bytes_text(r);
         s->scheme[i] = s->scheme[i] || !s->name[i] ? s->scheme[i] : scheme;
         OCT_TRY(load_channels(&s->channels[i], l->arena, r, err));
         if (s == l->side)
@@ -175,18 +172,18 @@ static oct_status load_side(ev_layers *l, ev_side *s, ev_bytes *r, oct_err *err)
 
 oct_status ev_layers_save(const ev_layers *l, oct_buf *b, oct_err *err)
 {
-    ev_put_u64(b, l->n_tap);
-    ev_put_u64(b, l->n_side);
-    ev_put_u32(b, l->no_own);
+    oct_buf_add_u64(b, l->n_tap);
+    oct_buf_add_u64(b, l->n_side);
+    oct_buf_add_u32(b, l->no_own);
     for (size_t k = 0; k < l->n_side; k++)
         save_side(l, &l->side[k], b);
     return save_stats(l, b, err);
 }
 
-oct_status ev_layers_load(ev_layers *l, ev_bytes *r, const char *label, oct_err *err)
+oct_status ev_layers_load(ev_layers *l, oct_bytes *r, const char *label, oct_err *err)
 {
-    ev_need(r, ev_take_u64(r) == l->n_tap && ev_take_u64(r) == l->n_side);
-    l->no_own |= ev_take_u32(r) != 0;
+    oct_bytes_need(r, oct_bytes_u64(r) == l->n_tap && oct_bytes_u64(r) == l->n_side);
+    l->no_own |= oct_bytes_u32(r) != 0;
     for (size_t k = 0; k < l->n_side && !r->bad; k++)
         OCT_TRY(load_side(l, &l->side[k], r, err));
     return load_stats(l, r, label, err);

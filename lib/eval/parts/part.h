@@ -1,22 +1,17 @@
 /* lib/eval/parts/part.h -- the file of a part of an evaluation: the contributions of some of the samples, from which
  * the whole result is computed. docs/formats.md describes it.
  *
- * A part is written while its samples run, one record each, so that memory does not grow with their number. Parts are
- * read side by side, in the order of the samples. The length and the checksum of a file are checked before its contents
- * are used, and every size in it is checked when it is read. */
+ * A part is written while its samples run, a section (sections.h) each, so that memory does not grow with their number.
+ * Parts are read side by side, in the order of the samples. */
 #ifndef OCT_EVAL_PART_H
 #define OCT_EVAL_PART_H
 
-#include "base/buf.h"
-#include "base/io.h"
-
-typedef struct ev_bytes ev_bytes; /* part_bytes.h */
+#include "base/sections.h"
 
 /* ---- writing ---- */
 
 typedef struct oct_part_out {
-    oct_out out;
-    uint64_t hash, samples;
+    oct_sections_out file;
     int64_t last; /* the index of the last sample */
 } oct_part_out;
 
@@ -33,15 +28,15 @@ void oct_part_abort(oct_part_out *p); /* does nothing after a commit */
 
 typedef struct oct_part {
     oct_map map;
-    const char *path; /* borrowed */
-    char *asked;
+    const char *path;  /* borrowed */
+    const char *asked; /* in the map */
     uint32_t index, count;
     uint64_t samples;
-    const uint8_t *records, *rest;
-    size_t n_records, n_rest; /* bytes */
+    oct_bytes left; /* sections of samples that have not been read */
+    oct_bytes rest; /* what belongs to no sample */
 } oct_part;
 
-/* path: borrowed. OCT_EMALFORMED: it is not a part, is cut short, or was changed. */
+/* path: borrowed. Errors as of oct_sections_open. */
 oct_status oct_part_open(oct_part *p, const char *path, oct_err *err);
 /* The same for bytes in memory, which are borrowed. label: their name in messages. */
 oct_status oct_part_parse(oct_part *p, const void *data, size_t size, const char *label, oct_err *err);
@@ -51,7 +46,6 @@ void oct_part_close(oct_part *p);
 typedef struct oct_parts {
     oct_part *v; /* by index */
     size_t n;
-    size_t *at; /* [n]: how many bytes of the records have been read */
 } oct_parts;
 
 /* Opens all parts. A part that is given twice with the same bytes counts once. OCT_EUSAGE, with the file and a remedy:
@@ -59,7 +53,7 @@ typedef struct oct_parts {
 oct_status oct_parts_open(oct_parts *p, const char *const *path, size_t n, oct_err *err);
 void oct_parts_close(oct_parts *p);
 /* The next sample in the order of the data, and its part. *from is NULL after the last. OCT_EMALFORMED. */
-oct_status oct_parts_next(oct_parts *p, int64_t *index, ev_bytes *record, const oct_part **from, oct_err *err);
+oct_status oct_parts_next(oct_parts *p, int64_t *index, oct_bytes *record, const oct_part **from, oct_err *err);
 uint64_t oct_parts_samples(const oct_parts *p);
 
 /* The error that the contents of a part are not valid. */

@@ -214,7 +214,7 @@ oct_status oct_eval_part(const oct_eval_model *models, size_t n_models, oct_sour
                          oct_part_out *p, int64_t *samples, oct_err *err);
 /* Joins all parts to the result that oct_eval has for all samples, bit for bit. Times are measured here, on the first
  * sample. OCT_EMALFORMED: the contents of a part do not match. OCT_EUSAGE: the parts lack metrics. joined: filled; its
- * memory is in the arena of the result. */
+ * memory is in the arena of the result. Texts of both are borrowed from the parts. */
 typedef struct oct_joined {
     const char *preprocess; /* as from oct_source_preprocess */
     const char **bad;       /* [n_bad]: messages about broken samples, in the order of the data */

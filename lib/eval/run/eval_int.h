@@ -30,7 +30,7 @@ oct_status ev_layers_feed(ev_layers *l, const oct_array *const *arrays, int64_t 
 /* save: appends what was gathered so far. load: adds what a part has saved. r->bad: the part is of other models. label:
  * the part's file. */
 oct_status ev_layers_save(const ev_layers *l, oct_buf *b, oct_err *err);
-oct_status ev_layers_load(ev_layers *l, struct ev_bytes *r, const char *label, oct_err *err);
+oct_status ev_layers_load(ev_layers *l, struct oct_bytes *r, const char *label, oct_err *err);
 /* The layers of models[k], the worst first; in arena. */
 oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_eval_layer **layers, size_t *n_layers,
                             oct_err *err);
@@ -78,7 +78,7 @@ oct_status ev_sets_add(ev_sets *s, size_t k, const oct_set_view *v, oct_err *err
 void ev_sets_set_apart(ev_sets *s);
 void ev_sets_save(ev_sets *s, size_t k, oct_buf *b);
 /* Adds what was saved of a sample, for model k. Models must come in order. r->bad: the data are not valid. */
-oct_status ev_sets_load(ev_sets *s, size_t k, struct ev_bytes *r, oct_err *err);
+oct_status ev_sets_load(ev_sets *s, size_t k, struct oct_bytes *r, oct_err *err);
 oct_status ev_sets_finish(ev_sets *s, oct_err *err); /* after the last one */
 /* Fills the value of c, a score with its metric, for model k. */
 oct_status ev_sets_score(const ev_sets *s, size_t k, oct_pool *pool, oct_eval_score *c, oct_err *err);

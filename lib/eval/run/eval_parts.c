@@ -16,11 +16,11 @@ static oct_status put_array(oct_buf *b, const oct_array *a, oct_err *err)
 {
     if (a->dtype == OCT_STRING)
         return oct_fail(err, OCT_EUNSUPPORTED, "--shard cannot be used with models that have inputs of strings");
-    ev_put_u32(b, (uint32_t)a->dtype);
-    ev_put_u32(b, (uint32_t)a->rank);
+    oct_buf_add_u32(b, (uint32_t)a->dtype);
+    oct_buf_add_u32(b, (uint32_t)a->rank);
     for (int i = 0; i < a->rank; i++)
-        ev_put_u64(b, (uint64_t)a->dims[i]);
-    ev_put_u64(b, a->bytes);
+        oct_buf_add_u64(b, (uint64_t)a->dims[i]);
+    oct_buf_add_u64(b, a->bytes);
     oct_buf_add(b, a->data, a->bytes);
     return OCT_OK;
 }
@@ -45,16 +45,16 @@ oct_status ev_part_begin(ev_evaluation *e, int64_t rows, oct_err *err)
 {
     oct_buf *b = &e->first_blob;
     OCT_TRY(check_batches(e, err));
-    ev_put_u32(b, e->labels);
-    ev_put_u32(b, e->logits);
-    ev_put_u64(b, e->width);
-    ev_put_u64(b, e->judging.classes);
-    ev_put_u64(b, (uint64_t)e->fixed_batch);
-    ev_put_u64(b, (uint64_t)(rows > 1 && e->fixed_batch <= 1 ? 1 : rows));
-    ev_put_u64(b, e->n_metric);
+    oct_buf_add_u32(b, e->labels);
+    oct_buf_add_u32(b, e->logits);
+    oct_buf_add_u64(b, e->width);
+    oct_buf_add_u64(b, e->judging.classes);
+    oct_buf_add_u64(b, (uint64_t)e->fixed_batch);
+    oct_buf_add_u64(b, (uint64_t)(rows > 1 && e->fixed_batch <= 1 ? 1 : rows));
+    oct_buf_add_u64(b, e->n_metric);
     for (size_t i = 0; i < e->n_metric; i++)
-        ev_put_text(b, e->metric[i]->name);
-    ev_put_u64(b, e->n_inputs);
+        oct_buf_add_text(b, e->metric[i]->name);
+    oct_buf_add_u64(b, e->n_inputs);
     for (size_t i = 0; i < e->n_inputs; i++)
         OCT_TRY(put_array(b, &e->first[i], err));
     ev_sets_set_apart(e->sets);
@@ -66,9 +66,9 @@ oct_status ev_part_sample(ev_evaluation *e, const oct_batch *b, size_t i, oct_er
     oct_buf r = OCT_BUF_INIT;
     for (size_t m = 0; m < e->n_metric; m++)
         for (size_t k = 0; k < e->n_subject && e->metric[m]->score; k++) {
-            ev_put_f64(&r, e->score[m * e->n_subject + k]);
+            oct_buf_add_f64(&r, e->score[m * e->n_subject + k]);
             if (e->metric[m]->weight)
-                ev_put_f64(&r, e->weight[m * e->n_subject + k]);
+                oct_buf_add_f64(&r, e->weight[m * e->n_subject + k]);
         }
     for (size_t k = 0; k < e->n_subject; k++)
         ev_sets_save(e->sets, k, &r);
@@ -82,11 +82,11 @@ static void put_bad(const ev_evaluation *e, oct_buf *b)
     size_t n = 0;
     while (oct_source_bad_text(e->src, n))
         n++;
-    ev_put_u64(b, (uint64_t)e->bad);
-    ev_put_u64(b, n);
+    oct_buf_add_u64(b, (uint64_t)e->bad);
+    oct_buf_add_u64(b, n);
     for (size_t i = 0; i < n; i++) {
-        ev_put_u64(b, (uint64_t)oct_source_bad_index(e->src, i));
-        ev_put_text(b, oct_source_bad_text(e->src, i));
+        oct_buf_add_u64(b, (uint64_t)oct_source_bad_index(e->src, i));
+        oct_buf_add_text(b, oct_source_bad_text(e->src, i));
     }
 }
 
@@ -95,34 +95,34 @@ static void put_subject(const ev_evaluation *e, const ev_subject *s, oct_buf *b)
     for (size_t i = 0; i < e->n_out; i++) {
         const ev_output_tally *t = &s->compared[i];
         ev_put_sum(b, &s->sum[i]);
-        ev_put_u64(b, t->match.found);
-        ev_put_u64(b, t->match.of);
-        ev_put_u64(b, t->compared);
-        ev_put_u64(b, t->apart);
-        ev_put_u64(b, t->values);
-        ev_put_u64(b, t->ref_values);
+        oct_buf_add_u64(b, t->match.found);
+        oct_buf_add_u64(b, t->match.of);
+        oct_buf_add_u64(b, t->compared);
+        oct_buf_add_u64(b, t->apart);
+        oct_buf_add_u64(b, t->values);
+        oct_buf_add_u64(b, t->ref_values);
     }
-    ev_put_u64(b, s->n_fit);
+    oct_buf_add_u64(b, s->n_fit);
     for (size_t i = 0; i < s->n_fit; i++) {
-        ev_put_f64(b, s->fit[i].min);
-        ev_put_f64(b, s->fit[i].max);
-        ev_put_u64(b, s->fit[i].n);
-        ev_put_u64(b, s->fit[i].outside);
+        oct_buf_add_f64(b, s->fit[i].min);
+        oct_buf_add_f64(b, s->fit[i].max);
+        oct_buf_add_u64(b, s->fit[i].n);
+        oct_buf_add_u64(b, s->fit[i].outside);
     }
 }
 
 static oct_status put_rest(const ev_evaluation *e, oct_buf *b, oct_err *err)
 {
-    ev_put_text(b, oct_source_preprocess(e->src));
+    oct_buf_add_text(b, oct_source_preprocess(e->src));
     put_bad(e, b);
-    ev_put_u64(b, (uint64_t)e->most_rows);
-    ev_put_u64(b, e->first_blob.len);
+    oct_buf_add_u64(b, (uint64_t)e->most_rows);
+    oct_buf_add_u64(b, e->first_blob.len);
     oct_buf_add(b, oct_buf_str(&e->first_blob), e->first_blob.len);
-    ev_put_u64(b, e->n_subject);
-    ev_put_u64(b, e->n_out);
+    oct_buf_add_u64(b, e->n_subject);
+    oct_buf_add_u64(b, e->n_out);
     for (size_t k = 0; k < e->n_subject; k++)
         put_subject(e, &e->subject[k], b);
-    ev_put_u64(b, (uint64_t)e->layer_samples);
+    oct_buf_add_u64(b, (uint64_t)e->layer_samples);
     return e->layer_samples ? ev_layers_save(e->layers, b, err) : OCT_OK;
 }
 
@@ -140,19 +140,19 @@ oct_status ev_part_end(ev_evaluation *e, oct_err *err)
 
 /* ---- the first sample ---- */
 
-static oct_status take_array(ev_bytes *r, oct_array *a, oct_err *err)
+static oct_status take_array(oct_bytes *r, oct_array *a, oct_err *err)
 {
     int64_t dims[OCT_ARRAY_RANK] = { 0 };
-    const oct_dtype t = (oct_dtype)ev_take_u32(r);
-    const uint32_t rank = ev_take_u32(r);
+    const oct_dtype t = (oct_dtype)oct_bytes_u32(r);
+    const uint32_t rank = oct_bytes_u32(r);
     r->bad |= t <= OCT_UNDEFINED || t >= OCT_DTYPE_COUNT || t == OCT_STRING || rank > OCT_ARRAY_RANK;
     for (uint32_t i = 0; i < rank && !r->bad; i++) {
-        dims[i] = (int64_t)ev_take_u64(r);
+        dims[i] = (int64_t)oct_bytes_u64(r);
         r->bad |= dims[i] < 0;
     }
     int64_t count = 0;
     size_t bytes = 0;
-    const ev_bytes data = ev_take_bytes(r, ev_take_u64(r));
+    const oct_bytes data = oct_bytes_part(r, oct_bytes_u64(r));
     r->bad |= !oct_count(dims, (int)rank, &count) || !oct_dtype_bytes(t, count, &bytes) || bytes != data.n;
     if (r->bad)
         return OCT_OK;
@@ -165,18 +165,18 @@ typedef struct first_sample {
     bool labels, logits;
     size_t width, classes;
     int64_t fixed_batch, rows;
-    ev_bytes after; /* the data that follow: names of metrics, arrays */
+    oct_bytes after; /* the data that follow: names of metrics, arrays */
 } first_sample;
 
-static first_sample open_first(ev_bytes r)
+static first_sample open_first(oct_bytes r)
 {
     first_sample f;
-    f.labels = ev_take_u32(&r) != 0;
-    f.logits = ev_take_u32(&r) != 0;
-    f.width = (size_t)ev_take_u64(&r);
-    f.classes = (size_t)ev_take_u64(&r);
-    f.fixed_batch = (int64_t)ev_take_u64(&r);
-    f.rows = (int64_t)ev_take_u64(&r);
+    f.labels = oct_bytes_u32(&r) != 0;
+    f.logits = oct_bytes_u32(&r) != 0;
+    f.width = (size_t)oct_bytes_u64(&r);
+    f.classes = (size_t)oct_bytes_u64(&r);
+    f.fixed_batch = (int64_t)oct_bytes_u64(&r);
+    f.rows = (int64_t)oct_bytes_u64(&r);
     f.after = r;
     return f;
 }
@@ -184,13 +184,11 @@ static first_sample open_first(ev_bytes r)
 /* Whether the part has the metrics that are measured here. */
 static oct_status check_metrics(const ev_evaluation *e, const oct_part *p, first_sample *f, oct_err *err)
 {
-    const size_t n = ev_take_count(&f->after, 8);
-    bool memory = false, same = n == e->n_metric;
+    const size_t n = oct_bytes_count(&f->after, 8);
+    bool same = n == e->n_metric;
     for (size_t i = 0; i < n && !f->after.bad; i++) {
-        const char *name = ev_take_text(&f->after, e->arena, &memory);
+        const char *name = oct_bytes_text(&f->after);
         same &= name && i < e->n_metric && strcmp(name, e->metric[i]->name) == 0;
-        if (memory)
-            return oct_nomem(err);
     }
     if (same && f->logits == e->logits && f->width == e->width && f->classes == e->judging.classes)
         return OCT_OK;
@@ -210,10 +208,9 @@ static oct_status run_first(ev_evaluation *e, const oct_part *p, const first_sam
     first_sample f = *first;
     oct_array *arrays = oct_arena_calloc(e->arena, e->n_inputs + 1, sizeof *arrays);
     oct_status s = arrays ? OCT_OK : oct_nomem(err);
-    bool memory = false;
-    for (size_t n = ev_take_count(&f.after, 8); n > 0 && !f.after.bad && s == OCT_OK; n--)
-        s = !ev_take_text(&f.after, e->arena, &memory) && memory ? oct_nomem(err) : OCT_OK;
-    ev_need(&f.after, ev_take_u64(&f.after) == e->n_inputs);
+    for (size_t n = oct_bytes_count(&f.after, 8); n > 0 && !f.after.bad; n--)
+        (void)oct_bytes_text(&f.after);
+    oct_bytes_need(&f.after, oct_bytes_u64(&f.after) == e->n_inputs);
     for (size_t i = 0; i < e->n_inputs && !f.after.bad && s == OCT_OK; i++)
         if ((s = take_array(&f.after, &arrays[i], err)) == OCT_OK)
             f.after.bad |= arrays[i].dtype != e->inputs[i].dtype;
@@ -248,65 +245,61 @@ typedef struct gathered {
     size_t n_bad, cap_bad;
 } gathered;
 
-static oct_status take_bad(ev_evaluation *e, ev_bytes *r, gathered *g, oct_err *err)
+static oct_status take_bad(ev_evaluation *e, oct_bytes *r, gathered *g, oct_err *err)
 {
-    bool memory = false;
-    const uint64_t all = ev_take_u64(r);
-    const size_t n = ev_take_count(r, 16);
+    const uint64_t all = oct_bytes_u64(r);
+    const size_t n = oct_bytes_count(r, 16);
     r->bad |= all > INT64_MAX / 2 || n > all || e->bad > INT64_MAX / 2;
     for (size_t i = 0; i < n && !r->bad; i++) {
-        const uint64_t index = ev_take_u64(r);
-        const char *text = ev_take_text(r, e->kept, &memory);
-        r->bad |= !text && !memory;
-        if (memory || !OCT_GROW(e->arena, g->bad, g->n_bad, g->cap_bad))
+        const uint64_t index = oct_bytes_u64(r);
+        const char *text = oct_bytes_text(r);
+        oct_bytes_need(r, text != NULL);
+        if (!OCT_GROW(e->arena, g->bad, g->n_bad, g->cap_bad))
             return oct_nomem(err);
-        g->bad[g->n_bad++] = (bad_sample){ index, text ? text : "" };
+        g->bad[g->n_bad++] = (bad_sample){ index, text };
     }
     e->bad += r->bad ? 0 : (int64_t)all;
     return OCT_OK;
 }
 
-static void take_subject(const ev_evaluation *e, ev_subject *s, ev_bytes *r)
+static void take_subject(const ev_evaluation *e, ev_subject *s, oct_bytes *r)
 {
     for (size_t i = 0; i < e->n_out; i++) {
         ev_output_tally *t = &s->compared[i];
         ev_take_sum(r, &s->sum[i]);
-        t->match.found += ev_take_u64(r);
-        t->match.of += ev_take_u64(r);
-        t->compared += ev_take_u64(r);
-        t->apart += ev_take_u64(r);
-        t->values += ev_take_u64(r);
-        t->ref_values += ev_take_u64(r);
+        t->match.found += oct_bytes_u64(r);
+        t->match.of += oct_bytes_u64(r);
+        t->compared += oct_bytes_u64(r);
+        t->apart += oct_bytes_u64(r);
+        t->values += oct_bytes_u64(r);
+        t->ref_values += oct_bytes_u64(r);
     }
-    ev_need(r, ev_take_u64(r) == s->n_fit);
+    oct_bytes_need(r, oct_bytes_u64(r) == s->n_fit);
     for (size_t i = 0; i < s->n_fit && !r->bad; i++) {
         oct_input_fit *f = &s->fit[i];
-        f->min = fmin(f->min, ev_take_f64(r));
-        f->max = fmax(f->max, ev_take_f64(r));
-        f->n += ev_take_u64(r);
-        f->outside += ev_take_u64(r);
+        f->min = fmin(f->min, oct_bytes_f64(r));
+        f->max = fmax(f->max, oct_bytes_f64(r));
+        f->n += oct_bytes_u64(r);
+        f->outside += oct_bytes_u64(r);
     }
 }
 
 static oct_status take_rest(ev_evaluation *e, const oct_part *p, gathered *g, oct_err *err)
 {
-    ev_bytes r = { p->rest, p->n_rest, false };
-    bool memory = false;
-    const char *preprocess = ev_take_text(&r, e->kept, &memory);
-    if (memory)
-        return oct_nomem(err);
+    oct_bytes r = p->rest;
+    const char *preprocess = oct_bytes_text(&r);
     e->joined->preprocess = e->joined->preprocess ? e->joined->preprocess : preprocess;
     OCT_TRY(take_bad(e, &r, g, err));
-    const int64_t rows = (int64_t)ev_take_u64(&r);
+    const int64_t rows = (int64_t)oct_bytes_u64(&r);
     e->most_rows = rows > e->most_rows ? rows : e->most_rows;
-    const ev_bytes first = ev_take_bytes(&r, ev_take_u64(&r));
+    const oct_bytes first = oct_bytes_part(&r, oct_bytes_u64(&r));
     first_sample f = open_first(first);
     if (p->samples)
         OCT_TRY(check_metrics(e, p, &f, err));
-    ev_need(&r, ev_take_u64(&r) == e->n_subject && ev_take_u64(&r) == e->n_out);
+    oct_bytes_need(&r, oct_bytes_u64(&r) == e->n_subject && oct_bytes_u64(&r) == e->n_out);
     for (size_t k = 0; k < e->n_subject && !r.bad; k++)
         take_subject(e, &e->subject[k], &r);
-    const uint64_t layers = ev_take_u64(&r);
+    const uint64_t layers = oct_bytes_u64(&r);
     r.bad |= layers > p->samples || (layers && !e->layers) || (p->samples && f.after.bad);
     if (!r.bad && layers)
         OCT_TRY(ev_layers_load(e->layers, &r, p->path, err));
@@ -342,12 +335,12 @@ static oct_status list_bad(ev_evaluation *e, gathered *g, oct_err *err)
 
 /* ---- the samples ---- */
 
-static oct_status take_sample(ev_evaluation *e, const oct_part *p, ev_bytes *r, oct_err *err)
+static oct_status take_sample(ev_evaluation *e, const oct_part *p, oct_bytes *r, oct_err *err)
 {
     for (size_t m = 0; m < e->n_metric; m++)
         for (size_t k = 0; k < e->n_subject && e->metric[m]->score; k++) {
-            e->score[m * e->n_subject + k] = ev_take_f64(r);
-            e->weight[m * e->n_subject + k] = e->metric[m]->weight ? ev_take_f64(r) : 0;
+            e->score[m * e->n_subject + k] = oct_bytes_f64(r);
+            e->weight[m * e->n_subject + k] = e->metric[m]->weight ? oct_bytes_f64(r) : 0;
         }
     for (size_t k = 0; k < e->n_subject && !r->bad; k++)
         OCT_TRY(ev_sets_load(e->sets, k, r, err));
@@ -369,20 +362,19 @@ oct_status ev_join_parts(ev_evaluation *e, oct_parts *parts, oct_err *err)
 {
     gathered g = { 0 };
     const oct_part *p;
-    ev_bytes record;
+    oct_bytes record;
     int64_t index;
     OCT_TRY(oct_parts_next(parts, &index, &record, &p, err));
     if (!p)
         return no_samples(parts, err);
     /* Finds the part that has the first of all samples. */
-    ev_bytes r = { p->rest, p->n_rest, false };
-    bool memory = false;
-    (void)ev_take_text(&r, e->arena, &memory);
+    oct_bytes r = p->rest;
+    (void)oct_bytes_text(&r);
     OCT_TRY(take_bad(e, &r, &g, err));
     e->bad = 0;
     g.n_bad = 0;
-    (void)ev_take_u64(&r);
-    const first_sample f = open_first(ev_take_bytes(&r, ev_take_u64(&r)));
+    (void)oct_bytes_u64(&r);
+    const first_sample f = open_first(oct_bytes_part(&r, oct_bytes_u64(&r)));
     if (r.bad || f.after.bad)
         return oct_part_broken(p, "its first sample is cut short", err);
     OCT_TRY(run_first(e, p, &f, err));

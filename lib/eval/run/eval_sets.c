@@ -3,7 +3,7 @@
 #include "eval/sets/maps.h"
 #include "eval/sets/sequences.h"
 #include "eval/sets/average_precision.h"
-#include "eval/parts/part_bytes.h"
+#include "base/bytes.h"
 
 #include "eval/metrics/bootstrap.h"
 
@@ -94,14 +94,14 @@ void ev_sets_save(ev_sets *s, size_t k, oct_buf *b)
 }
 
 /* Loads a sample for model k. The same samples must count for every model. */
-static oct_status load(oct_set **set, size_t k, ev_bytes *r, oct_err *err)
+static oct_status load(oct_set **set, size_t k, oct_bytes *r, oct_err *err)
 {
     OCT_TRY(set[k]->type->load(set[k], r, err));
     r->bad |= set[k]->n != set[0]->n;
     return OCT_OK;
 }
 
-oct_status ev_sets_load(ev_sets *s, size_t k, ev_bytes *r, oct_err *err)
+oct_status ev_sets_load(ev_sets *s, size_t k, oct_bytes *r, oct_err *err)
 {
     if (s->of_task)
         OCT_TRY(load(s->of_task, k, r, err));

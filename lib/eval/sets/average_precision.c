@@ -4,7 +4,7 @@
 #include "data/arrays/array_files.h"
 #include "eval/metrics/correlation.h"
 #include "eval/sets/object_overlaps.h"
-#include "eval/parts/part_bytes.h"
+#include "base/bytes.h"
 
 #include "base/mem.h"
 
@@ -325,38 +325,38 @@ static void boxes_release(oct_set *s)
 static void boxes_save(oct_set *s, oct_buf *b)
 {
     detections *d = (detections *)s;
-    ev_put_u64(b, s->n);
-    ev_put_u64(b, d->n_f);
+    oct_buf_add_u64(b, s->n);
+    oct_buf_add_u64(b, d->n_f);
     for (size_t i = 0; i < d->n_f; i++) {
         const found *f = &d->f[i];
-        ev_put_f64(b, f->score);
-        ev_put_u32(b, (uint32_t)f->class_place);
+        oct_buf_add_f64(b, f->score);
+        oct_buf_add_u32(b, (uint32_t)f->class_place);
         for (int by = 0; by < OCT_MATCHED_KINDS; by++)
             if (oct_overlaps_known(s->judging, by))
-                ev_put_u32(b, f->match[by].hit | (uint32_t)f->match[by].ignored << 16);
-        ev_put_u32(b, f->beyond | (uint32_t)f->beyond_points << 1);
+                oct_buf_add_u32(b, f->match[by].hit | (uint32_t)f->match[by].ignored << 16);
+        oct_buf_add_u32(b, f->beyond | (uint32_t)f->beyond_points << 1);
     }
-    ev_put_u64(b, d->n_w);
+    oct_buf_add_u64(b, d->n_w);
     for (size_t i = 0; i < d->n_w; i++) {
-        ev_put_u32(b, (uint32_t)d->w[i].class_place);
+        oct_buf_add_u32(b, (uint32_t)d->w[i].class_place);
         for (int by = 0; by < OCT_MATCHED_KINDS; by++)
             if (oct_overlaps_known(s->judging, by))
-                ev_put_u32(b, d->w[i].count[by]);
+                oct_buf_add_u32(b, d->w[i].count[by]);
     }
     s->n = d->n_f = d->n_w = 0;
 }
 
-static oct_status load_found(detections *d, ev_bytes *r, oct_err *err)
+static oct_status load_found(detections *d, oct_bytes *r, oct_err *err)
 {
-    for (size_t n = ev_take_count(r, 20); n > 0; n--) {
+    for (size_t n = oct_bytes_count(r, 20); n > 0; n--) {
         found f = { .sample = (uint32_t)d->base.n, .at = (uint32_t)d->n_f };
-        f.score = ev_take_f64(r);
-        f.class_place = (int32_t)ev_take_u32(r);
+        f.score = oct_bytes_f64(r);
+        f.class_place = (int32_t)oct_bytes_u32(r);
         for (int by = 0; by < OCT_MATCHED_KINDS; by++) {
-            const uint32_t match = oct_overlaps_known(d->base.judging, by) ? ev_take_u32(r) : 0;
+            const uint32_t match = oct_overlaps_known(d->base.judging, by) ? oct_bytes_u32(r) : 0;
             f.match[by] = (oct_match){ (uint16_t)match, (uint16_t)(match >> 16) };
         }
-        const uint32_t beyond = ev_take_u32(r);
+        const uint32_t beyond = oct_bytes_u32(r);
         f.beyond = beyond & 1;
         f.beyond_points = beyond >> 1 & 1;
         if (!OCT_SET_GROW(d->f, d->n_f, d->cap_f))
@@ -366,20 +366,20 @@ static oct_status load_found(detections *d, ev_bytes *r, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status boxes_load(oct_set *s, ev_bytes *r, oct_err *err)
+static oct_status boxes_load(oct_set *s, oct_bytes *r, oct_err *err)
 {
     detections *d = (detections *)s;
     const size_t found_before = d->n_f, wanted_before = d->n_w;
-    const uint64_t samples = ev_take_u64(r);
+    const uint64_t samples = oct_bytes_u64(r);
     r->bad |= samples > 1 || d->n_f > UINT32_MAX / 2 || s->n >= UINT32_MAX;
     OCT_TRY(load_found(d, r, err));
-    for (size_t n = ev_take_count(r, 8); n > 0; n--) {
+    for (size_t n = oct_bytes_count(r, 8); n > 0; n--) {
         if (!OCT_SET_GROW(d->w, d->n_w, d->cap_w))
             return oct_nomem(err);
         d->w[d->n_w].sample = (uint32_t)s->n;
-        d->w[d->n_w].class_place = (int32_t)ev_take_u32(r);
+        d->w[d->n_w].class_place = (int32_t)oct_bytes_u32(r);
         for (int by = 0; by < OCT_MATCHED_KINDS; by++)
-            d->w[d->n_w].count[by] = oct_overlaps_known(s->judging, by) ? ev_take_u32(r) : 0;
+            d->w[d->n_w].count[by] = oct_overlaps_known(s->judging, by) ? oct_bytes_u32(r) : 0;
         d->n_w++;
     }
     r->bad |= !samples && (d->n_f > found_before || d->n_w > wanted_before);

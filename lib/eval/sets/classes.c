@@ -3,7 +3,7 @@
 
 #include "eval/metrics/class_sums.h"
 #include "eval/sets/judging.h"
-#include "eval/parts/part_bytes.h"
+#include "base/bytes.h"
 
 #include "base/mem.h"
 
@@ -90,22 +90,22 @@ static void classes_release(oct_set *s)
 static void classes_save(oct_set *s, oct_buf *b)
 {
     classes *c = (classes *)s;
-    ev_put_u64(b, s->n);
-    ev_put_u64(b, c->classes);
+    oct_buf_add_u64(b, s->n);
+    oct_buf_add_u64(b, c->classes);
     for (size_t i = 0; i < s->n; i++) {
-        ev_put_u32(b, (uint32_t)c->v[i].label);
-        ev_put_u32(b, (uint32_t)c->v[i].found);
+        oct_buf_add_u32(b, (uint32_t)c->v[i].label);
+        oct_buf_add_u32(b, (uint32_t)c->v[i].found);
     }
     s->n = 0;
 }
 
-static oct_status classes_load(oct_set *s, ev_bytes *r, oct_err *err)
+static oct_status classes_load(oct_set *s, oct_bytes *r, oct_err *err)
 {
     classes *c = (classes *)s;
-    const size_t n = (size_t)ev_take_u64(r), most = (size_t)ev_take_u64(r);
+    const size_t n = (size_t)oct_bytes_u64(r), most = (size_t)oct_bytes_u64(r);
     r->bad |= n > r->n / 8 || most > MOST_CLASSES;
     for (size_t i = 0; i < n && !r->bad; i++) {
-        const uint32_t label = ev_take_u32(r), found = ev_take_u32(r);
+        const uint32_t label = oct_bytes_u32(r), found = oct_bytes_u32(r);
         r->bad |= label >= most || (found >= most && found != UINT32_MAX);
         if (r->bad)
             return OCT_OK;

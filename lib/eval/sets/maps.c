@@ -3,7 +3,7 @@
 
 #include "eval/sets/boxes.h"
 #include "eval/metrics/class_sums.h"
-#include "eval/parts/part_bytes.h"
+#include "base/bytes.h"
 
 #include "base/mem.h"
 
@@ -205,32 +205,32 @@ static void maps_release(oct_set *s)
 static void maps_save(oct_set *s, oct_buf *b)
 {
     maps *m = (maps *)s;
-    ev_put_u64(b, s->n);
-    ev_put_u64(b, m->n);
+    oct_buf_add_u64(b, s->n);
+    oct_buf_add_u64(b, m->n);
     for (size_t i = 0; i < m->n; i++) {
         const counted *k = &m->v[i];
-        ev_put_u32(b, k->sample);
-        ev_put_u32(b, k->class_number);
-        ev_put_u32(b, k->hit);
-        ev_put_u32(b, k->extra);
-        ev_put_u32(b, k->missed);
+        oct_buf_add_u32(b, k->sample);
+        oct_buf_add_u32(b, k->class_number);
+        oct_buf_add_u32(b, k->hit);
+        oct_buf_add_u32(b, k->extra);
+        oct_buf_add_u32(b, k->missed);
     }
     s->n = m->n = 0;
 }
 
-static oct_status maps_load(oct_set *s, ev_bytes *r, oct_err *err)
+static oct_status maps_load(oct_set *s, oct_bytes *r, oct_err *err)
 {
     maps *m = (maps *)s;
     const size_t before = s->n;
-    const uint64_t samples = ev_take_u64(r);
-    const size_t n = ev_take_count(r, 20);
+    const uint64_t samples = oct_bytes_u64(r);
+    const size_t n = oct_bytes_count(r, 20);
     r->bad |= samples > 1 || (n && !samples) || before >= UINT32_MAX;
     for (size_t i = 0; i < n && !r->bad; i++) {
-        counted k = { .sample = ev_take_u32(r) };
-        k.class_number = ev_take_u32(r);
-        k.hit = ev_take_u32(r);
-        k.extra = ev_take_u32(r);
-        k.missed = ev_take_u32(r);
+        counted k = { .sample = oct_bytes_u32(r) };
+        k.class_number = oct_bytes_u32(r);
+        k.hit = oct_bytes_u32(r);
+        k.extra = oct_bytes_u32(r);
+        k.missed = oct_bytes_u32(r);
         r->bad |= k.sample != 0 || k.class_number >= MOST_CLASSES;
         if (r->bad)
             return OCT_OK;

@@ -60,7 +60,7 @@ typedef struct oct_set {
     bool apart;     /* samples are saved one by one, so that results of two samples together cannot be computed yet */
 } oct_set;
 
-struct ev_bytes; /* part_bytes.h */
+struct oct_bytes; /* base/bytes.h */
 
 typedef struct oct_set_type {
     size_t size; /* size of the structure that begins with an oct_set */
@@ -73,7 +73,7 @@ typedef struct oct_set_type {
      * far, and drops them. load: adds what save has written for one sample. Invalid bytes set r->bad, and leave the set
      * in a state from which metrics can be computed. */
     void (*save)(oct_set *s, oct_buf *b);
-    oct_status (*load)(oct_set *s, struct ev_bytes *r, oct_err *err);
+    oct_status (*load)(oct_set *s, struct oct_bytes *r, oct_err *err);
 } oct_set_type;
 extern const oct_set_type *const oct_set_types[OCT_SET_KINDS];
 

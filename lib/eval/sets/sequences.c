@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "eval/metrics/class_sums.h"
-#include "eval/parts/part_bytes.h"
+#include "base/bytes.h"
 #include "eval/metrics/entities.h"
 #include "eval/sets/judging.h"
 
@@ -267,31 +267,31 @@ static void sequences_release(oct_set *s)
 static void sequences_save(oct_set *s, oct_buf *b)
 {
     sequences *q = (sequences *)s;
-    ev_put_u64(b, s->n);
-    ev_put_u64(b, q->n);
+    oct_buf_add_u64(b, s->n);
+    oct_buf_add_u64(b, q->n);
     for (size_t i = 0; i < q->n; i++) {
-        ev_put_u32(b, (uint32_t)q->v[i].label);
-        ev_put_u32(b, q->v[i].hit);
-        ev_put_u32(b, q->v[i].extra);
-        ev_put_u32(b, q->v[i].missed);
+        oct_buf_add_u32(b, (uint32_t)q->v[i].label);
+        oct_buf_add_u32(b, q->v[i].hit);
+        oct_buf_add_u32(b, q->v[i].extra);
+        oct_buf_add_u32(b, q->v[i].missed);
     }
     s->n = q->n = 0;
 }
 
-static oct_status sequences_load(oct_set *s, ev_bytes *r, oct_err *err)
+static oct_status sequences_load(oct_set *s, oct_bytes *r, oct_err *err)
 {
     enum { ROW = 16 };
     sequences *q = (sequences *)s;
-    const uint64_t samples = ev_take_u64(r);
-    const size_t n = ev_take_count(r, ROW);
+    const uint64_t samples = oct_bytes_u64(r);
+    const size_t n = oct_bytes_count(r, ROW);
     r->bad |= samples > 1 || (n && !samples) || s->n >= UINT32_MAX;
     for (size_t i = 0; i < n && !r->bad; i++) {
         if (!OCT_SET_GROW(q->v, q->n, q->cap))
             return oct_nomem(err);
-        row x = { .sample = (uint32_t)s->n, .label = (int32_t)ev_take_u32(r) };
-        x.hit = ev_take_u32(r);
-        x.extra = ev_take_u32(r);
-        x.missed = ev_take_u32(r);
+        row x = { .sample = (uint32_t)s->n, .label = (int32_t)oct_bytes_u32(r) };
+        x.hit = oct_bytes_u32(r);
+        x.extra = oct_bytes_u32(r);
+        x.missed = oct_bytes_u32(r);
         r->bad |= x.label < CHARACTERS || x.label >= MOST_LABEL;
         if (r->bad)
             return OCT_OK;

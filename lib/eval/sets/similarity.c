@@ -6,7 +6,7 @@
 
 #include "eval/metrics/correlation.h"
 #include "eval/sets/judging.h"
-#include "eval/parts/part_bytes.h"
+#include "base/bytes.h"
 
 #include "base/mem.h"
 
@@ -211,21 +211,21 @@ void oct_pairs_release(oct_set *s)
 void oct_pairs_save(oct_set *s, oct_buf *b)
 {
     oct_pairs *p = (oct_pairs *)s;
-    ev_put_u64(b, p->n_kept);
+    oct_buf_add_u64(b, p->n_kept);
     for (size_t i = 0; i < p->n_kept; i++) {
-        ev_put_u64(b, (uint64_t)p->kept[i].index);
-        ev_put_u64(b, p->kept[i].n);
+        oct_buf_add_u64(b, (uint64_t)p->kept[i].index);
+        oct_buf_add_u64(b, p->kept[i].n);
         for (size_t k = 0; k < p->kept[i].n; k++)
-            ev_put_f64(b, p->kept[i].v[k]);
+            oct_buf_add_f64(b, p->kept[i].v[k]);
     }
     drop_kept(p);
 }
 
-oct_status oct_pairs_load(oct_set *s, ev_bytes *r, oct_err *err)
+oct_status oct_pairs_load(oct_set *s, oct_bytes *r, oct_err *err)
 {
     oct_pairs *p = (oct_pairs *)s;
-    const uint64_t samples = ev_take_u64(r), index = samples ? ev_take_u64(r) : 0;
-    const size_t n = samples ? ev_take_count(r, 8) : 0, known = p->n_kept;
+    const uint64_t samples = oct_bytes_u64(r), index = samples ? oct_bytes_u64(r) : 0;
+    const size_t n = samples ? oct_bytes_count(r, 8) : 0, known = p->n_kept;
     r->bad |= !s->judging->truth || samples > 1 || index > INT64_MAX ||
               (known && index <= (uint64_t)p->kept[known - 1].index);
     if (r->bad || !samples)
@@ -238,7 +238,7 @@ oct_status oct_pairs_load(oct_set *s, ev_bytes *r, oct_err *err)
         return oct_nomem(err);
     p->n_kept++;
     for (size_t i = 0; i < n; i++)
-        e->v[i] = ev_take_f64(r);
+        e->v[i] = oct_bytes_f64(r);
     return join_last(p, err);
 }
 

@@ -24,7 +24,7 @@ typedef struct oct_pairs {
 oct_status oct_pairs_add(oct_set *s, const oct_set_view *v, oct_err *err);
 void oct_pairs_release(oct_set *s);
 void oct_pairs_save(oct_set *s, oct_buf *b);
-oct_status oct_pairs_load(oct_set *s, struct ev_bytes *r, oct_err *err);
+oct_status oct_pairs_load(oct_set *s, struct oct_bytes *r, oct_err *err);
 
 /* The embedding of a sample; NULL: it did not come. */
 const oct_embedding *oct_pairs_kept(const oct_pairs *p, int64_t index);

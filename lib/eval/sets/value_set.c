@@ -2,7 +2,7 @@
 #include "eval/sets/value_set.h"
 
 #include "eval/sets/judging.h"
-#include "eval/parts/part_bytes.h"
+#include "base/bytes.h"
 #include "eval/metrics/summary.h"
 
 #include "base/mem.h"
@@ -56,32 +56,32 @@ static void values_release(oct_set *s)
 static void values_save(oct_set *s, oct_buf *b)
 {
     values *x = (values *)s;
-    ev_put_u64(b, s->n);
-    ev_put_u64(b, x->ranged);
-    ev_put_f64(b, x->lo);
-    ev_put_f64(b, x->hi);
+    oct_buf_add_u64(b, s->n);
+    oct_buf_add_u64(b, x->ranged);
+    oct_buf_add_f64(b, x->lo);
+    oct_buf_add_f64(b, x->hi);
     for (size_t i = 0; i < s->n; i++) {
-        ev_put_f64(b, x->v[i].squares);
-        ev_put_f64(b, x->v[i].count);
+        oct_buf_add_f64(b, x->v[i].squares);
+        oct_buf_add_f64(b, x->v[i].count);
     }
     s->n = 0;
     x->ranged = false;
 }
 
-static oct_status values_load(oct_set *s, ev_bytes *r, oct_err *err)
+static oct_status values_load(oct_set *s, oct_bytes *r, oct_err *err)
 {
     values *x = (values *)s;
-    const size_t n = (size_t)ev_take_u64(r);
-    const bool ranged = ev_take_u64(r) != 0;
-    const double lo = ev_take_f64(r), hi = ev_take_f64(r);
+    const size_t n = (size_t)oct_bytes_u64(r);
+    const bool ranged = oct_bytes_u64(r) != 0;
+    const double lo = oct_bytes_f64(r), hi = oct_bytes_f64(r);
     r->bad |= n > r->n / 16;
     if (ranged && !r->bad)
         widen(x, lo, hi);
     for (size_t i = 0; i < n && !r->bad; i++) {
         if (!OCT_SET_GROW(x->v, s->n, x->cap))
             return oct_nomem(err);
-        x->v[s->n].squares = ev_take_f64(r);
-        x->v[s->n++].count = ev_take_f64(r);
+        x->v[s->n].squares = oct_bytes_f64(r);
+        x->v[s->n++].count = oct_bytes_f64(r);
     }
     return OCT_OK;
 }
