@@ -1,20 +1,15 @@
 #include "data/readers/value_table.h"
 
 #include "base/words.h"
+#include "data/readers/csv_rows.h"
 
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 
 typedef struct table {
-    oct_arena *arena;
-    const oct_feed_ctx *ctx;
-    char *path;
+    oct_csv_rows rows;
     int *from, *n; /* of each input: its first column, and how many */
-    char ***row;   /* [n_rows][columns] */
-    int64_t *label;
-    size_t *line;
-    size_t n_rows, cap_rows, cap_labels, cap_lines, at;
 } table;
 
 /* ---- which columns ---- */
@@ -68,79 +63,13 @@ bool oct_table_holds_values(const oct_feed_ctx *ctx, const oct_csv *c)
     return values;
 }
 
-/* ---- opening ---- */
-
-static void table_close(void *self)
-{
-    if (self)
-        oct_arena_destroy(((table *)self)->arena);
-}
-
-static oct_status take_row(table *t, const oct_csv *c, int label, oct_err *err)
-{
-    if (!OCT_GROW(t->arena, t->row, t->n_rows, t->cap_rows) ||
-        !OCT_GROW(t->arena, t->label, t->n_rows, t->cap_labels) ||
-        !OCT_GROW(t->arena, t->line, t->n_rows, t->cap_lines))
-        return oct_nomem(err);
-    char **row = oct_arena_memdup(t->arena, c->field, (size_t)c->columns * sizeof *row);
-    if (!row)
-        return oct_nomem(err);
-    t->row[t->n_rows] = row;
-    t->line[t->n_rows] = c->line;
-    t->label[t->n_rows] = -1;
-    return label >= 0 ? oct_csv_label(c, label, &t->label[t->n_rows], err) : OCT_OK;
-}
-
-static oct_status read_rows(table *t, oct_csv *c, oct_err *err)
-{
-    const int label = oct_csv_column(c, "label");
-    for (size_t i = 0; i < t->ctx->n; i++)
-        columns_of(t->ctx, c, i, &t->from[i], &t->n[i]);
-    c->arena = t->arena; /* the rows stay */
-    for (bool end;; t->n_rows++) {
-        OCT_TRY(oct_csv_row(c, &end, err));
-        if (end)
-            return OCT_OK;
-        OCT_TRY(take_row(t, c, label, err));
-    }
-}
-
-oct_status oct_table_open(const oct_feed_ctx *ctx, oct_csv *c, void **self, oct_err *err)
-{
-    oct_arena *a = oct_arena_create();
-    table *t = a ? oct_arena_calloc(a, 1, sizeof *t) : NULL;
-    if (!t) {
-        if (a)
-            oct_arena_destroy(a);
-        return oct_nomem(err);
-    }
-    t->arena = a;
-    t->ctx = ctx;
-    t->path = oct_arena_strdup(a, c->path);
-    t->from = oct_arena_calloc(a, ctx->n + 1, sizeof *t->from);
-    t->n = oct_arena_calloc(a, ctx->n + 1, sizeof *t->n);
-    const oct_status s = t->path && t->from && t->n ? read_rows(t, c, err) : oct_nomem(err);
-    if (s == OCT_OK)
-        *self = t;
-    else
-        table_close(t);
-    return s;
-}
-
-/* ---- reading ---- */
-
-static int64_t table_count(void *self)
-{
-    return (int64_t)((table *)self)->n_rows;
-}
-
 /* A field for an input: a text, a whole number or a real number. */
-static oct_status take_field(const table *t, const oct_input_desc *in, const char *field, oct_array *a, int k,
+static oct_status take_field(oct_interned *texts, const oct_input_desc *in, const char *field, oct_array *a, int k,
                              oct_err *err)
 {
     double v;
     if (a->dtype == OCT_STRING)
-        return oct_intern(t->ctx->texts, field, strlen(field), (oct_str *)a->data + k, err);
+        return oct_intern(texts, field, strlen(field), (oct_str *)a->data + k, err);
     if (a->dtype == OCT_S64 && (strcasecmp(field, "true") == 0 || strcasecmp(field, "false") == 0)) {
         ((int64_t *)a->data)[k] = strcasecmp(field, "true") == 0;
         return OCT_OK;
@@ -157,47 +86,45 @@ static oct_status take_field(const table *t, const oct_input_desc *in, const cha
     return OCT_OK;
 }
 
-static oct_status fill(const table *t, size_t i, oct_part *part, oct_err *err)
+static oct_status fill(const void *self, char *const *field, oct_part *parts, oct_err *err)
 {
-    const oct_input_desc *in = &t->ctx->inputs[i];
-    const oct_dtype type = in->dtype == OCT_STRING                                      ? OCT_STRING
-                           : oct_dtype_is_real(in->dtype) || in->dtype == OCT_UNDEFINED ? OCT_F64
-                                                                                        : OCT_S64;
+    const table *t = self;
+    const oct_feed_ctx *ctx = t->rows.ctx;
     oct_status s = OCT_OK;
-    part->kind = OCT_PART_ROW;
-    OCT_TRY(oct_array_create(&part->array, type, in->rank - 1, (const int64_t[]){ t->n[i] }, err));
-    for (int k = 0; k < t->n[i] && s == OCT_OK; k++)
-        s = take_field(t, in, t->row[t->at][t->from[i] + k], &part->array, k, err);
+    for (size_t i = 0; i < ctx->n && s == OCT_OK; i++) {
+        const oct_input_desc *in = &ctx->inputs[i];
+        const oct_dtype type = in->dtype == OCT_STRING                                      ? OCT_STRING
+                               : oct_dtype_is_real(in->dtype) || in->dtype == OCT_UNDEFINED ? OCT_F64
+                                                                                            : OCT_S64;
+        parts[i].kind = OCT_PART_ROW;
+        OCT_TRY(oct_array_create(&parts[i].array, type, in->rank - 1, (const int64_t[]){ t->n[i] }, err));
+        for (int k = 0; k < t->n[i] && s == OCT_OK; k++)
+            s = take_field(ctx->texts, in, field[t->from[i] + k], &parts[i].array, k, err);
+    }
     return s;
 }
 
-static oct_status table_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
+oct_status oct_table_open(const oct_feed_ctx *ctx, oct_csv *c, void **self, oct_err *err)
 {
-    table *t = self;
-    oct_status s = OCT_OK;
-    *end = t->at >= t->n_rows;
-    if (*end)
-        return OCT_OK;
-    if (!(item->name = oct_strprintf("%s:%zu", t->path, t->line[t->at])))
-        return oct_nomem(err);
-    item->label = t->label[t->at];
-    for (size_t i = 0; i < t->ctx->n && want && s == OCT_OK; i++)
-        s = fill(t, i, &item->parts[i], err);
-    if (s != OCT_OK)
-        oct_within(err, "%s", item->name);
-    t->at++;
+    oct_csv_rows *rows;
+    OCT_TRY(oct_csv_rows_create(ctx, c, sizeof(table), &rows, err));
+    table *t = (table *)rows;
+    rows->fill = fill;
+    t->from = oct_arena_calloc(rows->arena, ctx->n + 1, sizeof *t->from);
+    t->n = oct_arena_calloc(rows->arena, ctx->n + 1, sizeof *t->n);
+    for (size_t i = 0; i < ctx->n && t->from && t->n; i++)
+        columns_of(ctx, c, i, &t->from[i], &t->n[i]);
+    const oct_status s = t->from && t->n ? oct_csv_rows_read(rows, c, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        *self = rows;
+    else
+        oct_csv_rows_close(rows);
     return s;
-}
-
-static oct_status table_rewind(void *self, oct_err *err)
-{
-    ((table *)self)->at = 0;
-    return OCT_OK;
 }
 
 const oct_reader oct_read_table = {
-    .count = table_count,
-    .next = table_next,
-    .rewind = table_rewind,
-    .close = table_close,
+    .count = oct_csv_rows_count,
+    .next = oct_csv_rows_next,
+    .rewind = oct_csv_rows_rewind,
+    .close = oct_csv_rows_close,
 };
