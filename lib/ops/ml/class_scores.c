@@ -71,6 +71,19 @@ oct_status oct_ml_rows(const oct_operand *x, int64_t *rows, int64_t *features, o
     return OCT_OK;
 }
 
+oct_status oct_ml_targets_infer(const oct_infer *c, const char *count, oct_err *err)
+{
+    const oct_shape x = oct_in_shape(c, 0);
+    const int64_t targets = oct_node_int(oct_in_node(c), count, 1);
+    oct_out_dtype(c, 0, OCT_F32);
+    if (x.rank < 0)
+        return OCT_OK;
+    if (x.rank < 1 || x.rank > 2 || targets < 1)
+        return oct_fail(err, OCT_EMALFORMED, "%lld targets of an input of %d dimensions, expected 1 or 2",
+                        (long long)targets, x.rank);
+    return oct_out_shape(c, 0, 2, (oct_dim[]){ x.rank == 2 ? x.d[0] : oct_dim_of(1), oct_dim_of(targets) }, err);
+}
+
 oct_status oct_ml_classes_infer(const oct_infer *c, const oct_ml_labels *l, int64_t n_scores, oct_err *err)
 {
     const oct_shape x = oct_in_shape(c, 0);
@@ -106,6 +119,15 @@ oct_status oct_ml_labels_pick(const oct_ml_labels *l, const int64_t *at, int64_t
     int64_t *to = oct_datum_data(*out);
     for (int64_t i = 0; i < rows; i++)
         to[i] = l->ints[at[i]];
+    return OCT_OK;
+}
+
+oct_status oct_ml_features_of(const oct_exec *x, int64_t *features, oct_err *err)
+{
+    const oct_datum *in = x->in[0];
+    if (!in || in->kind != OCT_DATUM_TENSOR || in->t.rank < 1)
+        return oct_fail(err, OCT_EMALFORMED, "the input is no tensor with features");
+    *features = in->dims[in->t.rank - 1];
     return OCT_OK;
 }
 

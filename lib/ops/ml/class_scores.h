@@ -29,6 +29,8 @@ typedef struct oct_ml_labels {
 oct_status oct_ml_labels_read(const oct_node *n, const char *ints, oct_ml_labels *l, oct_err *err);
 /* Rows and features of an input of one or two dimensions, which is of numbers. OCT_EMALFORMED, OCT_EUNSUPPORTED. */
 oct_status oct_ml_rows(const oct_operand *x, int64_t *rows, int64_t *features, oct_err *err);
+/* The float32 output [rows, targets] of a regressor; count: the attribute that has the number of targets. */
+oct_status oct_ml_targets_infer(const oct_infer *c, const char *count, oct_err *err);
 /* Sets the outputs of a classifier: labels [rows] and scores [rows, n_scores]. */
 oct_status oct_ml_classes_infer(const oct_infer *c, const oct_ml_labels *l, int64_t n_scores, oct_err *err);
 /* The labels at at[rows] as a tensor [rows]. */
@@ -37,6 +39,8 @@ oct_status oct_ml_labels_pick(const oct_ml_labels *l, const int64_t *at, int64_t
 /* A classifier's own part of a run: the scores v[n_scores] of a row, and the place of its label. */
 typedef oct_status (*oct_ml_score_fn)(const void *state, const oct_operand *x, int64_t row, double *v, int64_t *label,
                                       oct_err *err);
+/* The number of features of a classifier's input. OCT_EMALFORMED: it has none. */
+oct_status oct_ml_features_of(const oct_exec *x, int64_t *features, oct_err *err);
 /* Runs a classifier on every row of input 0 and makes both outputs. */
 oct_status oct_ml_classify(oct_exec *x, const oct_ml_labels *l, int64_t n_scores, oct_ml_score_fn score,
                            const void *state, oct_err *err);

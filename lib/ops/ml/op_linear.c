@@ -42,15 +42,7 @@ static void multiply(const linear *l, const oct_operand *x, int64_t row, double 
 
 static oct_status regressor_infer(const oct_infer *c, oct_err *err)
 {
-    const oct_shape x = oct_in_shape(c, 0);
-    const int64_t targets = oct_node_int(oct_in_node(c), "targets", 1);
-    oct_out_dtype(c, 0, OCT_F32);
-    if (x.rank < 0)
-        return OCT_OK;
-    if (x.rank < 1 || x.rank > 2 || targets < 1)
-        return oct_fail(err, OCT_EMALFORMED, "%lld targets of an input of %d dimensions, expected 1 or 2",
-                        (long long)targets, x.rank);
-    return oct_out_shape(c, 0, 2, (oct_dim[]){ x.rank == 2 ? x.d[0] : oct_dim_of(1), oct_dim_of(targets) }, err);
+    return oct_ml_targets_infer(c, "targets", err);
 }
 
 static oct_status regressor_prepare(oct_step *s, const oct_prep *p, oct_err *err)
@@ -129,15 +121,13 @@ static oct_status score(const void *state, const oct_operand *x, int64_t row, do
 
 static oct_status classifier_exec(oct_exec *x, oct_err *err)
 {
-    const oct_datum *in = x->in[0];
     oct_ml_labels labels;
     linear l;
-    int64_t n;
-    if (!in || in->kind != OCT_DATUM_TENSOR || in->t.rank < 1)
-        return oct_fail(err, OCT_EMALFORMED, "the input is no tensor with features");
+    int64_t n, features;
+    OCT_TRY(oct_ml_features_of(x, &features, err));
     OCT_TRY(oct_ml_labels_read(x->node, "classlabels_ints", &labels, err));
     OCT_TRY(products_of(x->node, &labels, &n, err));
-    OCT_TRY(read_linear(x->node, n, in->dims[in->t.rank - 1], &l, err));
+    OCT_TRY(read_linear(x->node, n, features, &l, err));
     return oct_ml_classify(x, &labels, labels.n, score, &l, err);
 }
 

@@ -274,15 +274,7 @@ static oct_status add_trees(const forest *f, const oct_operand *x, int64_t row, 
 
 static oct_status regressor_infer(const oct_infer *c, oct_err *err)
 {
-    const oct_shape x = oct_in_shape(c, 0);
-    const int64_t targets = oct_node_int(oct_in_node(c), "n_targets", 1);
-    oct_out_dtype(c, 0, OCT_F32);
-    if (x.rank < 0)
-        return OCT_OK;
-    if (x.rank < 1 || x.rank > 2 || targets < 1)
-        return oct_fail(err, OCT_EMALFORMED, "%lld targets of an input of %d dimensions, expected 1 or 2",
-                        (long long)targets, x.rank);
-    return oct_out_shape(c, 0, 2, (oct_dim[]){ x.rank == 2 ? x.d[0] : oct_dim_of(1), oct_dim_of(targets) }, err);
+    return oct_ml_targets_infer(c, "n_targets", err);
 }
 
 static oct_status read_aggregate(const oct_node *n, aggregate *a, oct_err *err)
@@ -381,16 +373,15 @@ static oct_status score(const void *state, const oct_operand *x, int64_t row, do
 
 static oct_status classifier_exec(oct_exec *x, oct_err *err)
 {
-    const oct_datum *in = x->in[0];
     oct_ml_labels labels;
+    int64_t features;
     forest f;
-    if (!in || in->kind != OCT_DATUM_TENSOR || in->t.rank < 1)
-        return oct_fail(err, OCT_EMALFORMED, "the input is no tensor with features");
+    OCT_TRY(oct_ml_features_of(x, &features, err));
     OCT_TRY(oct_ml_labels_read(x->node, "classlabels_int64s", &labels, err));
     oct_arena *a = oct_arena_create();
     if (!a)
         return oct_nomem(err);
-    oct_status s = read_forest(x->node, in->dims[in->t.rank - 1], labels.n, class_names, &f, a, err);
+    oct_status s = read_forest(x->node, features, labels.n, class_names, &f, a, err);
     if (s == OCT_OK)
         s = oct_ml_classify(x, &labels, labels.n, score, &f, err);
     oct_arena_destroy(a);
