@@ -261,6 +261,13 @@ OCTET_API octet_status octet_calibrate_model(octet *o, const octet_calibrate_opt
 /* Compares models, as qeval does, with the same errors as octet_convert_model; OCTET_GOAL: a gate was
  * missed. The report is of schema octet-eval-1. */
 OCTET_API octet_status octet_evaluate_model(octet *o, const octet_evaluate_options *options, octet_result **result);
+/* Measures the error at the outputs that quantizing each value and each layer of a model alone causes, as qeval
+ * --sensitivity does, whichever tool made the model. options: the float model, the quantized one, samples without
+ * labels, and threads; nothing that judges a comparison or writes it. file: what is measured is kept there, and not
+ * measured again; NULL: nowhere. The report is of schema octet-sensitivity-1. Errors: those of octet_convert_model but
+ * OCTET_GOAL. */
+OCTET_API octet_status octet_measure_sensitivity(octet *o, const octet_evaluate_options *options, const char *file,
+                                                 octet_result **result);
 /* Says how the target runs each node of a model, and what goes wrong there; of a float model, what a conversion would
  * make of it. options: those of a conversion, with no names of files to write. Nothing is written. The report is of
  * schema octet-lint-2. Errors: those of octet_convert_model but OCTET_GOAL. */

@@ -78,10 +78,26 @@ static void put_report(const measurement *s, oct_document *to)
     oct_json_close(&j);
 }
 
+/* Whether nothing is asked for that belongs to a comparison. */
+static bool measures_alone(const octet_evaluate_options *x)
+{
+    const char *const comparing[] = { x->samples.labels, x->decode,   x->truth,    x->metric_command,
+                                      x->min_agreement,  x->min_sqnr, x->gates,    x->min_speedup,
+                                      x->max_latency,    x->max_size, x->baseline, x->max_memory,
+                                      x->compute,        x->runner,   x->html,     x->markdown,
+                                      x->junit };
+    bool alone = !x->metrics.n && !x->max_drop.n && !x->shards && !x->per_class && !x->sweep && !x->profile;
+    for (size_t i = 0; i < OCT_COUNT(comparing); i++)
+        alone &= !comparing[i];
+    return alone;
+}
+
 oct_status oct_evaluation_sensitivity(const octet_evaluate_options *x, const char *file, const oct_evaluation_host *h,
                                       oct_document *to, oct_err *err)
 {
     measurement s = { .x = x, .h = h };
+    if (!measures_alone(x))
+        return oct_fail(err, OCT_EUSAGE, "sensitivity is measured without labels, metrics, gates and pages");
     OCT_TRY(oct_evaluation_check_outputs(x, h, file, err));
     if (x->quantized.n != 1)
         return oct_fail(err, OCT_EUSAGE,

@@ -269,6 +269,22 @@ def evaluate(model: Model_, *others: Model_, data: Data, preprocess: Optional[Te
     return _run("evaluate", EvaluateOptions, given, fill, lambda report, page, _: Evaluation(report, page))
 
 
+def sensitivity(model: Model_, quantized: Model_, data: Data, *, file: Optional[Name] = None, preprocess: Optional[Texts_] = None,
+                samples: Optional[int] = None, first: Optional[bool] = None, seed: Optional[int] = None, skip_bad: Optional[bool] = None,
+                state: Optional[Texts_] = None, generate: Optional[int] = None, json: Optional[Name] = None, threads: Optional[int] = None,
+                progress: Optional[Progress] = None, **unknown: Any) -> Result:
+    """Measures the error at the outputs that quantizing each value and each layer of a model alone causes, whichever tool made the model. The result is the
+    report of `qeval --sensitivity` (schema octet-sensitivity-1). model, quantized: the float model and the quantized one, as for evaluate; file: what is
+    measured is kept there, and not measured again. Raises Error."""
+    given = dict(locals())
+
+    def fill(options, of, folder):
+        of["model"] = inputs.written(of["model"], folder, 0)
+        options.c.quantized = options.texts([inputs.written(of.pop("quantized"), folder, 1)])
+        return of.pop("file", None)
+    return _run("evaluate", EvaluateOptions, given, fill, lambda report, *_: Result(report), lib.octet_measure_sensitivity)
+
+
 def lint(model: Model_, *, calib: Optional[Name] = None, policy: Optional[Name] = None, set: Optional[Texts_] = None, # pylint: disable=redefined-builtin
          target: Optional[Name] = None, scheme: Optional[str] = None, json: Optional[Name] = None, threads: Optional[int] = None,
          progress: Optional[Progress] = None, **unknown: Any) -> Result:

@@ -138,7 +138,8 @@ def _open():
         known += [(f"octet_{word}_init", None, ctypes.POINTER(options), size),
                   (f"octet_{word}_model", number, place, ctypes.POINTER(options), ctypes.POINTER(result))]
     converting = ctypes.POINTER(ConvertOptions)
-    known += [("octet_lint_model", number, place, converting, ctypes.POINTER(result)),
+    known += [("octet_measure_sensitivity", number, place, ctypes.POINTER(EvaluateOptions), text, ctypes.POINTER(result)),
+              ("octet_lint_model", number, place, converting, ctypes.POINTER(result)),
               ("octet_explain_node", number, place, converting, text, ctypes.POINTER(result)),
               ("octet_verify_model", number, place, converting, text, ctypes.POINTER(result))]
     for name, returned, *arguments in known:

@@ -399,6 +399,56 @@ static void evaluations_are_those_of_the_command(void **state)
     octet_close(o);
 }
 
+/* Measured are the numbers of the command; all together have the error of the model. */
+static void sensitivity_is_that_of_the_command(void **state)
+{
+    octet *o = octet_open();
+    octet_result *r, *again, *whole;
+    octet_convert_options c = options();
+    octet_evaluate_options x;
+    size_t length;
+    write_npy(noise());
+    c.output = "s.onnx";
+    c.samples.get = give;
+    c.samples.get_arg = noise();
+    c.samples.count = COUNT;
+    assert_int_equal(octet_convert_model(o, &c, &r), OCTET_OK);
+    octet_result_free(r);
+    assert_int_equal(run_program("qeval %s s.onnx --data samples.npy --sensitivity --json s.json", lib.model), 0);
+    char *of_program = read_whole("s.json", &length);
+    of_program[length] = '\0';
+    const char *quantized[] = { "s.onnx" }, *measured = strstr(of_program, "\"sensitivity\":");
+    octet_evaluate_init(&x, sizeof x);
+    x.model = lib.model;
+    x.quantized = (octet_texts){ quantized, 1 };
+    x.samples.get = give;
+    x.samples.get_arg = noise();
+    x.samples.count = COUNT;
+    assert_int_equal(octet_measure_sensitivity(o, &x, "kept", &r), OCTET_OK);
+    assert_non_null(measured);
+    assert_string_equal(strstr(octet_result_json(r), "\"sensitivity\":"), measured);
+    assert_int_equal(octet_measure_sensitivity(o, &x, "kept", &again), OCTET_OK);
+    assert_string_equal(octet_result_json(again), octet_result_json(r));
+    octet_result_free(again);
+    x.layers = x.latency = 0;
+    assert_int_equal(octet_evaluate_model(o, &x, &whole), OCTET_OK);
+    const double all = octet_result_number(r, "sensitivity.all_db");
+    assert_true(fabs(all - octet_result_number(whole, "output_sqnr_db")) <
+                0.5); /* biases are not among what is simulated */
+    assert_true(octet_result_count(r, "sensitivity.causes") > 0);
+    octet_result_free(whole);
+    octet_result_free(r);
+    x.min_sqnr = "3";
+    assert_int_equal(octet_measure_sensitivity(o, &x, NULL, &r), OCTET_USAGE);
+    x.min_sqnr = NULL;
+    x.samples.labels = "y.csv";
+    assert_int_equal(octet_measure_sensitivity(o, &x, NULL, &r), OCTET_USAGE);
+    x.samples.labels = NULL;
+    assert_int_equal(octet_measure_sensitivity(o, &x, lib.model, &r), OCTET_MALFORMED); /* and stays what it is */
+    free(of_program);
+    octet_close(o);
+}
+
 /* A caller that was compiled for an older header, and one for a newer one. */
 static void sizes_tell_versions(void **state)
 {
@@ -434,6 +484,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(memory_is_as_files, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(tables_are_those_of_the_command, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(evaluations_are_those_of_the_command, library_set_up, library_tear_down),
+        cmocka_unit_test_setup_teardown(sensitivity_is_that_of_the_command, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(goals_that_are_missed_have_results, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(wrong_options_have_a_status, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(sizes_tell_versions, library_set_up, library_tear_down),

@@ -86,6 +86,8 @@ static const octet_evaluate_options *evaluation(octet_evaluate_options *x)
     MISUSE(calibrate_first_seed, CALIBRATE((c.samples.seed = 3, c.samples.samples = 2, c.samples.first = true)),       \
            OCTET_USAGE)                                                                                                \
     MISUSE(convert_size_alone, CONVERT(x.model_size = 3), OCTET_USAGE)                                                 \
+    MISUSE(evaluate_sensitivity_no_place, octet_measure_sensitivity(s->o, evaluation(&e), NULL, NULL), OCTET_USAGE)    \
+    MISUSE(evaluate_sensitivity_stream, octet_measure_sensitivity(s->o, evaluation(&e), "-", &made), OCTET_USAGE)      \
     MISUSE(convert_lint_no_place, octet_lint_model(s->o, conversion(&x), NULL), OCTET_USAGE)                           \
     MISUSE(convert_lint_output, (conversion(&x), x.output = "y.onnx", octet_lint_model(s->o, &x, &made)), OCTET_USAGE) \
     MISUSE(convert_explain_nothing, octet_explain_node(s->o, conversion(&x), NULL, &made), OCTET_USAGE)                \

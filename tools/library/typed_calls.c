@@ -19,7 +19,7 @@ struct octet_result {
 /* A call with options of one kind or the other. */
 typedef struct typed {
     const void *options;
-    const char *name; /* of a node to explain, or of the float model of one to verify */
+    const char *name; /* of a node to explain, of the float model of one to verify, or of a file of measurements */
     octet_result *result, **to;
     bool in_callback; /* the caller is */
     octet *o;
@@ -317,13 +317,26 @@ static oct_status compare(typed *c, oct_eval_result **r, oct_err *err)
     return oct_evaluation_gates(&c->e, *r, &context, err);
 }
 
+static oct_evaluation_host evaluation_host(octet *o, typed *c)
+{
+    return (oct_evaluation_host){ .voice = { note, octet_tell_progress, o },
+                                  .missed = missed,
+                                  .given = { get_sample, c, c->samples->count } };
+}
+
+static oct_status measure(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    const oct_evaluation_host host = evaluation_host(o, c);
+    OCT_TRY(oct_evaluation_sensitivity(&c->evaluate, c->name, &host, c->result->report, err));
+    return keep_report(c->result, err);
+}
+
 static oct_status evaluate(octet *o, void *arg, oct_err *err)
 {
     typed *c = arg;
     const octet_evaluate_options *x = &c->evaluate;
-    const oct_evaluation_host host = { .voice = { note, octet_tell_progress, o },
-                                       .missed = missed,
-                                       .given = { get_sample, c, c->samples->count } };
+    const oct_evaluation_host host = evaluation_host(o, c);
     oct_eval_result *r = NULL;
     oct_status s = check_forms(x, err);
     if (s == OCT_OK)
@@ -438,9 +451,9 @@ static oct_status calibrate_model(octet *o, void *arg, oct_err *err)
     return call(o, c, calibrate, err);
 }
 
-static oct_status evaluate_model(octet *o, void *arg, oct_err *err)
+/* The options of an evaluation. */
+static oct_status compared(octet *o, typed *c, octet_work_fn work, oct_err *err)
 {
-    typed *c = arg;
     octet_evaluate_options *x = &c->evaluate;
     octet_evaluate_init(x, sizeof *x);
     if (!c->to)
@@ -448,13 +461,24 @@ static oct_status evaluate_model(octet *o, void *arg, oct_err *err)
     OCT_TRY(take_options(c->options, x, sizeof *x, err));
     const octet_texts lists[] = { x->quantized, x->metrics, x->max_drop };
     const char *const paths[] = { x->model, x->truth,    x->gates, x->baseline,
-                                  x->html,  x->markdown, x->junit, oct_rule_file(x->decode) };
+                                  x->html,  x->markdown, x->junit, oct_rule_file(x->decode),
+                                  c->name };
     OCT_TRY(check_texts(lists, OCT_COUNT(lists), err));
     for (size_t i = 0; i < x->quantized.n; i++)
         OCT_TRY(check_stream(x->quantized.v[i], err));
     OCT_TRY(check_files(paths, OCT_COUNT(paths), &x->samples, NULL, 0, err));
     c->samples = &x->samples;
-    return call(o, c, evaluate, err);
+    return call(o, c, work, err);
+}
+
+static oct_status evaluate_model(octet *o, void *arg, oct_err *err)
+{
+    return compared(o, arg, evaluate, err);
+}
+
+static oct_status measure_sensitivity(octet *o, void *arg, oct_err *err)
+{
+    return compared(o, arg, measure, err);
 }
 
 static octet_status call_typed(octet *o, const void *options, const char *name, octet_result **result,
@@ -484,6 +508,12 @@ octet_status octet_calibrate_model(octet *o, const octet_calibrate_options *opti
 octet_status octet_evaluate_model(octet *o, const octet_evaluate_options *options, octet_result **result)
 {
     return call_typed(o, options, NULL, result, evaluate_model);
+}
+
+octet_status octet_measure_sensitivity(octet *o, const octet_evaluate_options *options, const char *file,
+                                       octet_result **result)
+{
+    return call_typed(o, options, file, result, measure_sensitivity);
 }
 
 octet_status octet_lint_model(octet *o, const octet_convert_options *options, octet_result **result)
