@@ -32,4 +32,11 @@ oct_status oct_scratch_create(const char *file, const char *what, oct_scratch **
 const char *oct_scratch_path(const oct_scratch *s);
 void oct_scratch_remove(oct_scratch *s); /* NULL allowed */
 
+/* A file, or a folder that will be empty then, that is removed with the program: `name`, of 255 bytes at most, is a
+ * path in the folder that the descriptor `folder` holds, which stays open until oct_guard_entry_ended. Of several the
+ * last is removed first. NULL: no memory. */
+typedef struct oct_doomed oct_doomed;
+oct_doomed *oct_guard_entry(int folder, const char *name, bool is_folder);
+void oct_guard_entry_ended(oct_doomed *d); /* NULL allowed */
+
 #endif

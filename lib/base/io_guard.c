@@ -127,6 +127,16 @@ void oct_spare(oct_doomed *d)
     oct_unlock(OCT_LOCK_FILES);
 }
 
+oct_doomed *oct_guard_entry(int folder, const char *name, bool is_folder)
+{
+    return doom(folder, name, is_folder ? AT_REMOVEDIR : 0);
+}
+
+void oct_guard_entry_ended(oct_doomed *d)
+{
+    oct_spare(d);
+}
+
 /* ---- commands ---- */
 
 void oct_guard_begin(sigset_t *before)

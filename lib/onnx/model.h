@@ -71,11 +71,22 @@ oct_status oct_model_set_meta(oct_model *m, const char *key, const char *value, 
 void oct_model_drop_meta(oct_model *m, const char *key);
 /* The value of a metadata entry, or NULL. */
 const char *oct_model_meta(const oct_model *m, const char *key);
+/* The key of the i-th metadata entry; NULL: there are fewer. */
+const char *oct_model_meta_key(const oct_model *m, size_t i);
+
+/* A file of external data for several models, in whose folder they lie: what several of them have is in it once. It is
+ * written as oct_out does; a model that refers to it can be loaded when it is committed. commit and abort release it.
+ */
+typedef struct oct_data_pool oct_data_pool;
+oct_status oct_data_pool_open(const char *path, oct_data_pool **pool, oct_err *err);
+oct_status oct_data_pool_commit(oct_data_pool *pool, oct_err *err);
+void oct_data_pool_abort(oct_data_pool *pool); /* NULL allowed */
 
 typedef struct oct_save_options {
     /* Maximum size of the message; tensors beyond it go to an external data file. 0: protobuf's limit of 2^31 - 1
      * bytes. */
     uint64_t max_bytes;
+    oct_data_pool *pool; /* all tensors of 1 KB and more go there, whatever the message's size; NULL: none */
 } oct_save_options;
 
 /* Writes the model to path (base/io.h, oct_out): a file takes its place when it is complete. options may be NULL.

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { SPILL_BYTES = 1024, SPILL_ALIGN = 4096 };
+enum { SPILL_BYTES = 1024, SPILL_ALIGN = OCT_DATA_ALIGN };
 
 /* The message's tensors, and those that are changed for the time of writing. */
 typedef struct undo {
@@ -16,6 +16,7 @@ typedef struct save {
     oct_model *m;
     const char *path;
     uint64_t limit;
+    oct_data_pool *pool; /* NULL: none */
     oct_message msg;
     Onnx__TensorProto **tensor;
     size_t n_tensor, cap_tensor;
@@ -79,6 +80,12 @@ const char *oct_model_meta(const oct_model *m, const char *key)
         if (p->metadata_props[i]->key && strcmp(p->metadata_props[i]->key, key) == 0)
             return p->metadata_props[i]->value;
     return NULL;
+}
+
+const char *oct_model_meta_key(const oct_model *m, size_t i)
+{
+    const Onnx__ModelProto *p = m->proto;
+    return p && i < p->n_metadata_props ? p->metadata_props[i]->key : NULL;
 }
 
 /* ---- where tensors' bytes go ---- */
@@ -209,6 +216,20 @@ static oct_status spill(save *s)
     return oct_out_seal(out, s->err);
 }
 
+/* Moves large tensors to a file that other models share. */
+static oct_status spill_to_pool(save *s)
+{
+    for (size_t i = 0; i < s->n_tensor; i++) {
+        Onnx__TensorProto *t = s->tensor[i];
+        uint64_t offset;
+        if (!spills(t))
+            continue;
+        OCT_TRY(oct_data_pool_add(s->pool, t->raw_data.data, t->raw_data.len, &offset, s->err));
+        OCT_TRY(refer(s, t, oct_data_pool_name(s->pool), offset));
+    }
+    return OCT_OK;
+}
+
 /* ---- writing ---- */
 
 static oct_status write_message(save *s)
@@ -224,8 +245,8 @@ static oct_status run(save *s)
     OCT_TRY(oct_proto_tensors(&s->msg.model.base, collect, s, s->err));
     OCT_TRY(embed_all(s));
     OCT_TRY(refuse_inputs(s, strcmp(s->path, "-") == 0 ? "/dev/stdout" : s->path));
-    if (protobuf_c_message_get_packed_size(&s->msg.model.base) > s->limit) {
-        OCT_TRY(spill(s));
+    if (s->pool || protobuf_c_message_get_packed_size(&s->msg.model.base) > s->limit) {
+        OCT_TRY((s->pool ? spill_to_pool : spill)(s));
         if (protobuf_c_message_get_packed_size(&s->msg.model.base) > INT_MAX)
             return oct_fail(s->err, OCT_EUNSUPPORTED, "%s: larger than 2 GB even without its weights", s->path);
     }
@@ -283,7 +304,7 @@ oct_status oct_model_size(oct_model *m, const char *path, const oct_save_options
 oct_status oct_model_write(oct_model *m, const char *path, const oct_save_options *options, oct_model_draft **d,
                            oct_err *err)
 {
-    save s = { .m = m, .path = path, .err = err, .limit = INT_MAX };
+    save s = { .m = m, .path = path, .err = err, .limit = INT_MAX, .pool = options ? options->pool : NULL };
     *d = NULL;
     if (options && options->max_bytes && options->max_bytes < INT_MAX)
         s.limit = options->max_bytes;

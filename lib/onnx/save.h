@@ -24,4 +24,15 @@ oct_status oct_message_write(const ProtobufCMessage *m, oct_out *out, oct_err *e
 oct_status oct_model_load_written(const oct_out *model, const oct_out *data, const char *location, oct_model **m,
                                   oct_err *err);
 
+/* ---- data_pool.c ---- */
+
+/* Tensors of external data begin at a page. */
+enum { OCT_DATA_ALIGN = 4096 };
+
+/* Where these bytes are in the file, to which they are added if it does not have them. OCT_ENOMEM; errors of writing
+ * are kept until the file is committed. */
+oct_status oct_data_pool_add(oct_data_pool *p, const void *data, size_t size, uint64_t *offset, oct_err *err);
+/* The name of the file without its folder. */
+const char *oct_data_pool_name(const oct_data_pool *p);
+
 #endif

@@ -530,6 +530,53 @@ static void large_models_get_a_data_file(void **state)
     oct_free(big);
 }
 
+/* A model with two constants that the data file holds: floats, of which the first is `of`. */
+static void save_pooled(const char *path, float of, oct_data_pool *pool)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_model *m = load(fixture("ir3.onnx"));
+    float big[2][3000] = { { 1 }, { of } };
+    int v;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(oct_graph_new_const_f32(m->graph, "big", 1, &(int64_t){ 3000 }, big[i], &v, &err), OCT_OK);
+        oct_graph_set_input(m->graph, 0, 1 + i, v, &err);
+    }
+    assert_int_equal(oct_model_save(m, path, &(oct_save_options){ .pool = pool }, &err), OCT_OK);
+    oct_model_free(m);
+}
+
+/* What two models have is in their data file once; without it they do not load. */
+static void models_share_a_data_file(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_data_pool *pool;
+    oct_model *m;
+    struct stat st;
+    assert_int_equal(oct_data_pool_open(temp("shared.bin"), &pool, &err), OCT_OK);
+    save_pooled(temp("one.onnx"), 2, pool);
+    save_pooled(temp("two.onnx"), 3, pool);
+    assert_int_equal(oct_model_load(temp("one.onnx"), &m, &err), OCT_EIO);
+    assert_int_equal(oct_data_pool_commit(pool, &err), OCT_OK);
+    stat(temp("shared.bin"), &st);
+    assert_int_equal(st.st_size, 2 * 12288 + 12000); /* three of the four constants differ */
+    for (int i = 0; i < 2; i++) {
+        m = load(temp(i ? "two.onnx" : "one.onnx"));
+        assert_int_equal(m->n_maps, 2);
+        float sum = 0;
+        for (size_t k = 0; k < m->graph->n_value; k++)
+            if (m->graph->value[k].constant && m->graph->value[k].constant->bytes == 12000)
+                sum += *(const float *)m->graph->value[k].constant->data;
+        assert_true(sum == (float)(3 + i));
+        oct_model_free(m);
+    }
+    assert_int_equal(oct_data_pool_open(temp("shared.bin"), &pool, &err), OCT_OK);
+    oct_data_pool_abort(pool); /* the old one stays */
+    assert_int_equal(stat(temp("shared.bin"), &st), 0);
+    unlink(temp("shared.bin"));
+    unlink(temp("one.onnx"));
+    unlink(temp("two.onnx"));
+}
+
 /* The name of a new data file may be that of one that the source refers to. */
 static void a_data_file_replaces_no_input(void **state)
 {
@@ -1007,6 +1054,7 @@ int main(void)
         cmocka_unit_test(external_data_in_the_same_folder_are_embedded),
         cmocka_unit_test(external_data_elsewhere_are_embedded),
         cmocka_unit_test(external_data_of_unknown_types),
+        cmocka_unit_test(models_share_a_data_file),
         cmocka_unit_test(a_data_file_replaces_no_input),
         cmocka_unit_test(large_models_get_a_data_file),
         cmocka_unit_test(a_draft_changes_nothing),
