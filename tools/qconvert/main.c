@@ -1,6 +1,7 @@
 /* qconvert: quantizes an ONNX model. */
 #include "qconvert/qconvert.h"
 
+#include "api/folder/folder_recipe.h"
 #include "cli/text_table.h"
 
 #include <stdio.h>
@@ -95,6 +96,16 @@ static const char *target_name(size_t i, const char **summary)
     return name;
 }
 
+/* The built-in recipes, and "auto". */
+static const char *recipe_name(size_t i, const char **summary)
+{
+    if (i > 0)
+        return oct_folder_recipe_builtin(i - 1, summary);
+    if (summary)
+        *summary = "the first one that the folder fits";
+    return "auto";
+}
+
 static const char *pass_name(size_t i, const char **summary)
 {
     size_t n;
@@ -164,7 +175,11 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
         return list(cli, "pass", "what it does", pass_name, err);
     if (a->list_targets)
         return list_targets(cli, err);
-    return a->list_methods ? list_methods(cli, err) : qconvert_run(cli, a, err);
+    if (a->list_recipes)
+        return list(cli, "recipe", "what it is for", oct_folder_recipe_builtin, err);
+    if (a->list_methods)
+        return list_methods(cli, err);
+    return a->recipe || oct_path_is_dir(a->x.model) ? qconvert_folder(cli, a, err) : qconvert_run(cli, a, err);
 }
 
 /* Options that change what is written. a: convert_args *. */
@@ -262,7 +277,7 @@ int qconvert_main(int argc, char **argv)
 {
     convert_args a = defaults(argc, argv);
     const oct_cli_opt run[] = {
-        OPT_POSITIONAL("MODEL", &a.x.model, "float ONNX model"),
+        OPT_POSITIONAL("MODEL", &a.x.model, "float ONNX model, or a folder with one or several"),
         SAMPLES(&a),
         CHOICES(&a),
         SIZES(&a),
@@ -276,8 +291,11 @@ int qconvert_main(int argc, char **argv)
         OPT_STR(0, "sensitivity-file", &a.x.sensitivity_file, "FILE",
                 "keep what --sensitivity measures in FILE; measurements that it has are not repeated"),
         OPT_GROUP("Output"),
-        OPT_OUT('o', "output", &a.x.output,
-                "file to write; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),
+        OPT_OUT(
+            'o', "output", &a.x.output,
+            "file to write; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input; of a folder, a new folder"),
+        OPT_ENUM_OR_FILE(0, "recipe", &a.recipe, recipe_name,
+                         "what becomes of the files of a folder [default: by what it holds]"),
         FORMS(&a),
         OPT_FLAG(0, "dry-run", &a.x.dry_run, "print the decision for every node and why; write nothing"),
         OPT_GROUP("Looking inside"),
@@ -291,6 +309,7 @@ int qconvert_main(int argc, char **argv)
         OPT_ACTION(0, "list-passes", &a.list_passes, "print the graph passes"),
         OPT_ACTION(0, "list-targets", &a.list_targets, "print the built-in targets"),
         OPT_ACTION(0, "list-methods", &a.list_methods, "print the methods that win accuracy back"),
+        OPT_ACTION(0, "list-recipes", &a.list_recipes, "print the built-in recipes for folders"),
         RULES,
         OPT_NEEDS("dot", "print-graph"),
         OPT_CONFLICT("print-graph", "max-drop"),
@@ -330,10 +349,16 @@ int qconvert_main(int argc, char **argv)
         OPT_CONFLICT("list-passes", "json"),
         OPT_CONFLICT("list-targets", "json"),
         OPT_CONFLICT("list-methods", "json"),
+        OPT_CONFLICT("list-recipes", "json"),
         OPT_CONFLICT("print-policy", "html"),
         OPT_CONFLICT("list-passes", "html"),
         OPT_CONFLICT("list-targets", "html"),
         OPT_CONFLICT("list-methods", "html"),
+        OPT_CONFLICT("list-recipes", "html"),
+        OPT_CONFLICT("recipe", "html"),
+        OPT_CONFLICT("recipe", "calib"),
+        OPT_CONFLICT("recipe", "dump-policy"),
+        OPT_CONFLICT("recipe", "print-graph"),
         OPT_COMMON,
         OPT_USUAL(
             "data preprocess samples calib policy target scheme max-drop metric labels output dry-run html json threads quiet"),

@@ -21,7 +21,8 @@ typedef struct convert_args {
     int argc;                                       /* the command line, for the page */
     char *const *argv;
     const char *print_graph; /* a step, or NULL */
-    bool dot, print_policy, list_passes, list_targets, list_methods;
+    const char *recipe;      /* NULL: not given */
+    bool dot, print_policy, list_passes, list_targets, list_methods, list_recipes;
 } convert_args;
 
 typedef struct session {
@@ -45,6 +46,7 @@ void times_report_provider(const oct_item *report, FILE *f);
 
 /* The commands. */
 oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err);
+oct_status qconvert_folder(oct_cli *cli, const convert_args *a, oct_err *err);
 oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err);
 oct_status qconvert_explain(oct_cli *cli, const convert_args *a, oct_err *err);
 oct_status qconvert_verify(oct_cli *cli, const convert_args *a, oct_err *err);

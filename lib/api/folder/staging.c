@@ -1,0 +1,241 @@
+#define _GNU_SOURCE
+/* A folder that is filled beside its place. */
+#include "api/folder/staging.h"
+
+#include "base/guard.h"
+#include "base/io.h"
+#include "base/mem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_LEVELS = 32 };
+
+struct oct_staging {
+    char place[PATH_MAX], path[PATH_MAX + 32];
+    int parent, inside; /* descriptors of the folder that it will be in, and of itself; -1: none */
+    oct_doomed **doomed;
+    size_t n, cap;
+    bool made;
+};
+
+/* ---- what is in it ---- */
+
+typedef oct_status (*entry_fn)(oct_staging *s, int folder, const char *name, const char *path, bool is_folder,
+                               oct_err *err);
+
+/* Calls fn for all entries, folders behind what they hold. */
+static oct_status walk(oct_staging *s, int folder, const char *path, int level, entry_fn fn, oct_err *err)
+{
+    const int fd =
+        openat(folder, *path ? strrchr(path, '/') + 1 : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd >= 0 && level < MOST_LEVELS ? fdopendir(fd) : NULL;
+    if (!d) {
+        const oct_status st = oct_fail_errno(err, "%s%s", s->path, path);
+        if (fd >= 0)
+            close(fd);
+        return st;
+    }
+    oct_status st = OCT_OK;
+    const struct dirent *e;
+    while (st == OCT_OK && (e = readdir(d))) {
+        struct stat is;
+        char at[PATH_MAX];
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            fstatat(dirfd(d), e->d_name, &is, AT_SYMLINK_NOFOLLOW) != 0 ||
+            snprintf(at, sizeof at, "%s/%s", path, e->d_name) >= (int)sizeof at)
+            continue;
+        if (S_ISDIR(is.st_mode))
+            st = walk(s, dirfd(d), at, level + 1, fn, err);
+        if (st == OCT_OK)
+            st = fn(s, dirfd(d), e->d_name, at + 1, S_ISDIR(is.st_mode), err);
+    }
+    closedir(d);
+    return st;
+}
+
+static oct_status remove_entry(oct_staging *s, int folder, const char *name, const char *path, bool is_folder,
+                               oct_err *err)
+{
+    unlinkat(folder, name, is_folder ? AT_REMOVEDIR : 0);
+    return OCT_OK;
+}
+
+static bool keep(oct_staging *s, oct_doomed *d)
+{
+    if (!d)
+        return false;
+    if (s->n == s->cap) {
+        const size_t cap = s->cap ? 2 * s->cap : 16;
+        oct_doomed **v = oct_realloc(s->doomed, s->cap * sizeof *v, cap * sizeof *v);
+        if (!v) {
+            oct_guard_entry_ended(d);
+            return false;
+        }
+        s->doomed = v;
+        s->cap = cap;
+    }
+    s->doomed[s->n++] = d;
+    return true;
+}
+
+static oct_status doom_entry(oct_staging *s, int folder, const char *name, const char *path, bool is_folder,
+                             oct_err *err)
+{
+    return keep(s, oct_guard_entry(s->inside, path, is_folder)) ? OCT_OK : oct_nomem(err);
+}
+
+/* The folder itself was entered first: handlers remove what was entered last first. */
+oct_status oct_staging_guard(oct_staging *s, oct_err *err)
+{
+    const size_t before = s->n;
+    const oct_status st = walk(s, s->inside, "", 0, doom_entry, err);
+    for (size_t i = 1; i < before; i++)
+        oct_guard_entry_ended(s->doomed[i]);
+    memmove(s->doomed + 1, s->doomed + before, (s->n - before) * sizeof *s->doomed);
+    s->n -= before - 1;
+    return st;
+}
+
+/* ---- its place ---- */
+
+static oct_status find_place(oct_staging *s, const char *path, oct_err *err)
+{
+    oct_path_kind kind;
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    if (n >= sizeof s->place)
+        return oct_fail(err, OCT_EIO, "%.200s...: the path is too long", path);
+    memcpy(s->place, path, n);
+    OCT_TRY(oct_path_look(s->place, &kind, err));
+    if (kind == OCT_PATH_NONE)
+        return OCT_OK;
+    if (kind == OCT_PATH_FOLDER) {
+        char *real = realpath(s->place, NULL);
+        if (real && strlen(real) < sizeof s->place)
+            memcpy(s->place, real, strlen(real) + 1);
+        free(real);
+        DIR *d = opendir(s->place);
+        int entries = 0;
+        while (d && readdir(d))
+            entries++;
+        if (d)
+            closedir(d);
+        if (d && entries <= 2) /* . and .. */
+            return OCT_OK;
+    }
+    oct_fail(err, OCT_EUSAGE,
+             kind == OCT_PATH_FOLDER ? "%s: the folder exists and is not empty" : "%s: a file is there", path);
+    oct_hint(err, "name a folder that does not exist, or remove this one first: nothing is overwritten");
+    return OCT_EUSAGE;
+}
+
+/* Not by mkdtemp, whose folders are for their owner alone. n: the length of the folder that it will be in. */
+static bool make_beside(oct_staging *s, int n)
+{
+    enum { TRIES = 1000, MOST = 1000000 };
+    for (int i = 0; i < TRIES; i++) {
+        snprintf(s->path, sizeof s->path, "%.*s.%.200s.octet-%06d", n, s->place, s->place + n,
+                 ((int)getpid() + i) % MOST);
+        if (mkdir(s->path, 0777) == 0)
+            return true;
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+static oct_status make(oct_staging *s, const char *path, oct_err *err)
+{
+    OCT_TRY(find_place(s, path, err));
+    char parent[PATH_MAX];
+    const char *slash = strrchr(s->place, '/');
+    const int n = slash ? (int)(slash - s->place) + 1 : 0;
+    snprintf(parent, sizeof parent, "%.*s", n ? n : 1, n ? s->place : ".");
+    if ((s->parent = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+        const bool missing = errno == ENOENT;
+        const oct_status st = oct_fail_errno(err, "%s: cannot make the folder", path);
+        if (missing)
+            oct_hint(err, "mkdir -p %s", parent);
+        return st;
+    }
+    if (!(s->made = make_beside(s, n)))
+        return oct_fail_errno(err, "%s: cannot make the folder", path);
+    const char *name = strrchr(s->path, '/');
+    if ((s->inside = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return oct_fail_errno(err, "%s", s->path);
+    return keep(s, oct_guard_entry(s->parent, name ? name + 1 : s->path, true)) ? OCT_OK : oct_nomem(err);
+}
+
+oct_status oct_staging_create(const char *path, oct_staging **out, oct_err *err)
+{
+    sigset_t before;
+    oct_staging *s = *out = oct_calloc(1, sizeof *s);
+    if (!s)
+        return oct_nomem(err);
+    s->parent = s->inside = -1;
+    oct_guard_begin(&before);
+    const oct_status st = make(s, path, err);
+    oct_guard_end(&before);
+    if (st != OCT_OK) {
+        oct_staging_destroy(s);
+        *out = NULL;
+    }
+    return st;
+}
+
+const char *oct_staging_path(const oct_staging *s)
+{
+    return s->path;
+}
+
+oct_status oct_staging_make_room(const oct_staging *s, const char *path, oct_err *err)
+{
+    char at[PATH_MAX];
+    for (const char *p = path; (p = strchr(p, '/')); p++) {
+        snprintf(at, sizeof at, "%.*s", (int)(p - path), path);
+        if (mkdirat(s->inside, at, 0777) != 0 && errno != EEXIST)
+            return oct_fail_errno(err, "%s/%s: cannot make the folder", s->path, at);
+    }
+    return OCT_OK;
+}
+
+oct_status oct_staging_commit(oct_staging *s, oct_err *err)
+{
+    sigset_t before;
+    oct_guard_begin(&before);
+    fsync(s->inside);
+    const bool moved = rename(s->path, s->place) == 0;
+    const oct_status st = moved ? OCT_OK : oct_fail_errno(err, "%s: the complete folder cannot be put there", s->place);
+    s->made = !moved;
+    fsync(s->parent);
+    while (moved && s->n)
+        oct_guard_entry_ended(s->doomed[--s->n]);
+    oct_guard_end(&before);
+    return st;
+}
+
+void oct_staging_destroy(oct_staging *s)
+{
+    if (!s)
+        return;
+    if (s->made && s->inside >= 0)
+        walk(s, s->inside, "", 0, remove_entry, NULL);
+    if (s->made)
+        rmdir(s->path);
+    while (s->n)
+        oct_guard_entry_ended(s->doomed[--s->n]);
+    oct_free(s->doomed);
+    if (s->inside >= 0)
+        close(s->inside);
+    if (s->parent >= 0)
+        close(s->parent);
+    oct_free(s);
+}
