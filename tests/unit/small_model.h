@@ -38,20 +38,26 @@ static inline void proto_text(proto *p, int field, const char *s)
     proto_bytes(p, field, s, strlen(s));
 }
 
-/* A ValueInfoProto of shape [N, 4]. */
-static inline void proto_value(proto *graph, int field, const char *name, octet_type type)
+/* A ValueInfoProto of shape [N, columns]. */
+static inline void proto_matrix(proto *graph, int field, const char *name, octet_type type, uint64_t columns)
 {
-    proto n = { .n = 0 }, four = n, shape = n, tensor = n, kind = n, value = n;
+    proto n = { .n = 0 }, fixed = n, shape = n, tensor = n, kind = n, value = n;
     proto_text(&n, 2, "N");
-    proto_int(&four, 1, 4);
+    proto_int(&fixed, 1, columns);
     proto_bytes(&shape, 1, n.v, n.n);
-    proto_bytes(&shape, 1, four.v, four.n);
+    proto_bytes(&shape, 1, fixed.v, fixed.n);
     proto_int(&tensor, 1, type);
     proto_bytes(&tensor, 2, shape.v, shape.n);
     proto_bytes(&kind, 1, tensor.v, tensor.n);
     proto_text(&value, 1, name);
     proto_bytes(&value, 2, kind.v, kind.n);
     proto_bytes(graph, field, value.v, value.n);
+}
+
+/* The same of shape [N, 4]. */
+static inline void proto_value(proto *graph, int field, const char *name, octet_type type)
+{
+    proto_matrix(graph, field, name, type, 4);
 }
 
 /* A ModelProto: y = op(a) or op(a, b), values of shape [N, 4] and one type. */

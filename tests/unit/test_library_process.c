@@ -473,6 +473,136 @@ static void a_model_in_use_is_refused(void **state)
     octet_close(o);
 }
 
+/* ---- what is as large as a model ---- */
+
+enum { WIDE = 4096, ROWS = 2 };
+
+/* A model y = x w of 64 MiB, above what a program that runs nothing else keeps in memory (session.c); its weights are
+ * multiples of 1/64. */
+static void write_wide(const char *path)
+{
+    proto node = { .n = 0 }, head = node, graph = node, start = node, raw = node, opset = node;
+    const size_t bytes = (size_t)WIDE * WIDE * sizeof(float);
+    float *w = malloc(bytes);
+    FILE *f = fopen(path, "wb");
+    assert_true(w && f);
+    uint32_t x = 1;
+    for (size_t i = 0; i < (size_t)WIDE * WIDE; i++) {
+        x = x * 1664525 + 1013904223;
+        w[i] = (float)((int)(x >> 26) - 32) / 64;
+    }
+    proto_text(&node, 1, "x");
+    proto_text(&node, 1, "w");
+    proto_text(&node, 2, "y");
+    proto_text(&node, 3, "product");
+    proto_text(&node, 4, "MatMul");
+    proto_bytes(&graph, 1, node.v, node.n);
+    proto_text(&graph, 2, "g");
+    proto_matrix(&graph, 11, "x", OCTET_FLOAT32, WIDE);
+    proto_matrix(&graph, 12, "y", OCTET_FLOAT32, WIDE);
+    proto_int(&head, 1, WIDE);
+    proto_int(&head, 1, WIDE);
+    proto_int(&head, 2, OCTET_FLOAT32);
+    proto_text(&head, 8, "w");
+    proto_number(&head, 9 << 3 | 2);
+    proto_number(&head, bytes);
+    proto_number(&raw, 5 << 3 | 2);
+    proto_number(&raw, head.n + bytes);
+    proto_int(&opset, 2, 17);
+    proto_int(&start, 1, 8);
+    proto_bytes(&start, 8, opset.v, opset.n);
+    proto_number(&start, 7 << 3 | 2);
+    proto_number(&start, graph.n + raw.n + head.n + bytes);
+    const proto *const parts[] = { &start, &graph, &raw, &head };
+    for (size_t i = 0; i < 4; i++)
+        fwrite(parts[i]->v, 1, parts[i]->n, f);
+    assert_int_equal(fwrite(w, 1, bytes, f), bytes);
+    assert_int_equal(fclose(f), 0);
+    free(w);
+}
+
+/* Row 1 is 2 in place 3, and 0 elsewhere; row 0 is ones. */
+static octet_status run_wide(octet *o, octet_model *m, float *y)
+{
+    static float x[ROWS * WIDE];
+    const octet_array in = { .name = "x", .type = OCTET_FLOAT32, .rank = 2, .dims = { ROWS, WIDE }, .data = x };
+    const octet_array *out;
+    size_t n;
+    for (size_t i = 0; i < WIDE; i++)
+        x[i] = 1;
+    x[WIDE + 3] = 2;
+    const octet_status s = octet_model_run(o, m, &in, 1, &out, &n);
+    if (s == OCTET_OK)
+        memcpy(y, out[0].data, ROWS * WIDE * sizeof *y);
+    return s;
+}
+
+typedef struct large_work {
+    const char *scheme;
+    octet_result *r;
+    octet_status status;
+} large_work;
+
+static void *convert_large(void *arg)
+{
+    large_work *w = arg;
+    octet *o = octet_open();
+    octet_convert_options x;
+    octet_convert_init(&x, sizeof x);
+    x.model = "wide.onnx";
+    x.scheme = w->scheme;
+    x.in_memory = true;
+    x.threads = 1;
+    w->status = octet_convert_model(o, &x, &w->r);
+    octet_close(o);
+    return NULL;
+}
+
+/* Conversions without samples, each of a thread, and models that are loaded while they run and used after them: none
+ * has its blocks in a file that another one takes away, and each gives the bytes of a conversion alone. */
+static void conversions_share_no_file_for_large_blocks(void **state)
+{
+    enum { MODELS = 3 };
+    large_work alone[2] = { { .scheme = "weight-only" }, { .scheme = "fp16" } }, beside[2] = { alone[0], alone[1] };
+    pthread_t thread[2];
+    octet_model *m[MODELS];
+    octet *o = octet_open();
+    float *y = malloc((size_t)ROWS * WIDE * sizeof *y);
+    write_wide("wide.onnx");
+    for (int i = 0; i < 2; i++)
+        convert_large(&alone[i]);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, convert_large, &beside[i]), 0);
+    for (int i = 0; i < MODELS; i++) {
+        assert_int_equal(octet_model_load(o, "wide.onnx", 1, &m[i]), OCTET_OK);
+        assert_int_equal(run_wide(o, m[i], y), OCTET_OK);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i < 2; i++) {
+        size_t n = 0, want = 0;
+        const void *p = octet_result_model(alone[i].r, &want), *q = octet_result_model(beside[i].r, &n);
+        assert_int_equal(alone[i].status, OCTET_OK);
+        assert_int_equal(beside[i].status, OCTET_OK);
+        assert_true(n == want && n > (size_t)WIDE * WIDE / 2 && memcmp(p, q, n) == 0);
+        octet_result_free(alone[i].r);
+        octet_result_free(beside[i].r);
+    }
+    for (int i = 0; i < MODELS; i++) {
+        uint32_t r = 1;
+        assert_int_equal(run_wide(o, m[i], y), OCTET_OK);
+        for (size_t k = 0; k < (size_t)4 * WIDE; k++) { /* row 1: twice row 3 of the weights */
+            r = r * 1664525 + 1013904223;
+            if (k >= (size_t)3 * WIDE)
+                assert_true(y[k - (size_t)2 * WIDE] == 2 * ((float)((int)(r >> 26) - 32) / 64));
+        }
+        octet_model_free(m[i]);
+    }
+    free(y);
+    unlink("wide.onnx");
+    octet_close(o);
+}
+
 /* ---- stacks ---- */
 
 typedef struct all_calls {
@@ -590,6 +720,7 @@ int main(void)
         cmocka_unit_test(a_child_runs_the_model_of_its_parent),
         cmocka_unit_test(a_child_does_not_wait_for_threads_of_its_parent),
         cmocka_unit_test(a_model_in_use_is_refused),
+        cmocka_unit_test(conversions_share_no_file_for_large_blocks),
         cmocka_unit_test(threads_may_have_small_stacks),
         cmocka_unit_test(calls_take_half_of_the_stack_they_ask_for),
     };
