@@ -76,11 +76,6 @@ static state *take_idle(program *x)
 
 /* ---- runs ---- */
 
-typedef struct run_context {
-    const ort_api *api;
-    const ort_context *context;
-} run_context;
-
 static ort_status *take_input(const ort_api *api, const ort_context *c, size_t at, octet_array *a)
 {
     const ort_value *v = NULL;
@@ -120,21 +115,34 @@ static ort_status *check_type(const ort_api *api, const ort_value *v, const octe
     return s;
 }
 
-static ort_status *give_output(const ort_api *api, ort_context *c, size_t at, const octet_array *a)
+typedef struct run_context {
+    const program *program;
+    const ort_api *api;
+    ort_context *context;
+    ort_status *failed; /* the first failure of an output */
+} run_context;
+
+/* Memory of ONNX Runtime's for an output; *data stays NULL where nobody reads it. */
+static ort_status *take_output(const ort_api *api, ort_context *c, size_t at, const octet_array *a, void **data)
 {
     ort_value *v = NULL;
-    void *data;
     size_t size;
     if (!array_size(a, &size))
         return fail(api, "output '%s' has a type that is no array", a->name);
     TRY(api->KernelContext_GetOutput(c, at, a->dims, (size_t)a->rank, &v));
-    if (!v) /* nobody reads it */
+    if (!v)
         return NULL;
     TRY(check_type(api, v, a));
-    TRY(api->GetTensorMutableData(v, &data));
-    if (size)
-        memcpy(data, a->data, size);
-    return NULL;
+    return size ? api->GetTensorMutableData(v, data) : NULL;
+}
+
+static void *place_output(void *context, size_t i, const octet_array *a)
+{
+    run_context *r = context;
+    void *data = NULL;
+    if (!r->failed)
+        r->failed = take_output(r->api, r->context, r->program->out_at[i], a, &data);
+    return r->failed ? NULL : data;
 }
 
 /* Lets ONNX Runtime's threads do the work. What they have left undone after a failure is done here: parts that are
@@ -160,17 +168,13 @@ static ort_status *set_threads(const program *x, state *s, run_context *r)
 static ort_status *run(const program *x, state *s, ort_context *c)
 {
     const ort_api *api = x->provider->api;
-    const octet_array *out;
-    size_t n_out;
     for (size_t i = 0; i < x->n_in; i++)
         TRY(take_input(api, c, x->in_at[i], &s->in[i]));
-    run_context r = { api, c };
+    run_context r = { x, api, c, NULL };
     TRY(set_threads(x, s, &r));
-    if (octet_model_run(s->o, s->model, s->in, x->n_in, &out, &n_out) != OCTET_OK)
+    if (octet_model_run_into(s->o, s->model, s->in, x->n_in, place_output, &r) != OCTET_OK && !r.failed)
         return fail_with(api, s->o);
-    for (size_t i = 0; i < n_out; i++)
-        TRY(give_output(api, c, x->out_at[i], &out[i]));
-    return NULL;
+    return r.failed;
 }
 
 /* A state beside those that are in use. */

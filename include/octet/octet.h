@@ -362,6 +362,16 @@ OCTET_API const char *octet_model_metadata(const octet_model *m, const char *key
 OCTET_API octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in,
                                        const octet_array **out, size_t *n_out);
 
+/* Says where an output of a run is wanted: `output` has its name, type and shape, and no data. Returns memory for its
+ * elements, or NULL if nobody wants them. It is written without a copy where it is aligned to 64 bytes, and the shape
+ * is known before the run. It must not overlap the inputs. */
+typedef void *(*octet_place_fn)(void *context, size_t i, const octet_array *output);
+/* Runs the model like octet_model_run, and leaves the outputs in memory of the caller's: `place` is called once for
+ * each, in order and in this thread, before or after the work. After a failure the contents are undefined. Errors:
+ * those of octet_model_run. */
+OCTET_API octet_status octet_model_run_into(octet *o, octet_model *m, const octet_array *in, size_t n_in,
+                                            octet_place_fn place, void *context);
+
 /* Prepares m for runs on arrays of the types and shapes in `in`, whose data may be NULL: it takes memory, and arranges
  * weights for the processor. Otherwise the first such run does that. What does not depend on the values of a run fails
  * here already. Errors: those of octet_model_run. */

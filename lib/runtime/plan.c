@@ -71,16 +71,42 @@ static oct_status no_room(const oct_plan *p, oct_err *err)
     return OCT_ENOMEM;
 }
 
+/* The operands whose bytes each run may have elsewhere. */
+static oct_status find_moved(oct_plan *p, oct_err *err)
+{
+    bool *moves = oct_arena_calloc(p->arena, p->n_buffer + 1, sizeof *moves);
+    size_t n = 0;
+    if (!moves)
+        return oct_nomem(err);
+    for (size_t i = 0; i < p->n_buffer; i++)
+        moves[i] = p->buffer[i].input >= 0;
+    for (size_t i = 0; i < p->g->n_output; i++) {
+        const int root = rt_root(p, p->output[i]->buffer);
+        moves[root] |= p->buffer[root].placed;
+    }
+    for (const rt_operand *o = p->operand; o; o = o->next)
+        n += moves[rt_root(p, o->buffer)];
+    if (!(p->moved = oct_arena_calloc(p->arena, n + 1, sizeof *p->moved)))
+        return oct_nomem(err);
+    for (rt_operand *o = p->operand; o; o = o->next)
+        if (moves[rt_root(p, o->buffer)])
+            p->moved[p->n_moved++] = o;
+    return OCT_OK;
+}
+
 static oct_status allocate(oct_plan *p, oct_err *err)
 {
+    OCT_TRY(find_moved(p, err));
     p->memory = oct_alloc(p->memory_bytes);
     p->scratch = oct_alloc(p->scratch_bytes);
     if (!p->memory || !p->scratch)
         return no_room(p, err);
     for (rt_operand *o = p->operand; o; o = o->next) {
-        const rt_buffer *b = &p->buffer[rt_root(p, o->buffer)];
-        if (b->placed)
-            o->t.data = p->memory + b->offset + rt_offset(p, o->buffer);
+        rt_buffer *b = &p->buffer[rt_root(p, o->buffer)];
+        if (!b->placed)
+            continue;
+        b->memory = p->memory + b->offset;
+        o->t.data = b->memory + rt_offset(p, o->buffer);
     }
     return OCT_OK;
 }

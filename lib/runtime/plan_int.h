@@ -18,6 +18,7 @@ typedef struct rt_buffer {
     bool constant;            /* operands have the bytes */
     size_t offset;            /* in the arena */
     bool placed;
+    uint8_t *memory; /* of an input, and of what is placed: where the bytes are in this run */
 } rt_buffer;
 
 typedef struct rt_operand {
@@ -58,6 +59,9 @@ struct oct_plan {
     void *scratch;
     size_t scratch_bytes;
     const void **given; /* for each input: the data of the run */
+    rt_operand **moved; /* [n_moved]: those whose bytes are those of an input or an output, which each run may have
+                           elsewhere */
+    size_t n_moved;
     oct_tap_fn tap;
     void *tap_arg;
     bool profile;

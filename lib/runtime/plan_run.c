@@ -23,9 +23,13 @@ static oct_status show(const oct_plan *p, const rt_step *st, oct_err *err)
 static oct_status begin_steps(oct_plan *p, const void *const *inputs, oct_err *err)
 {
     p->at = 0;
-    for (rt_operand *o = p->operand; o; o = o->next)
-        if (p->buffer[rt_root(p, o->buffer)].input >= 0)
-            o->t.data = (void *)(uintptr_t)inputs[p->buffer[rt_root(p, o->buffer)].input];
+    for (size_t i = 0; i < p->g->n_input; i++)
+        p->buffer[p->input[i]->buffer].memory = (uint8_t *)(uintptr_t)inputs[i];
+    for (size_t i = 0; i < p->n_moved; i++) {
+        rt_operand *o = p->moved[i];
+        const rt_buffer *root = &p->buffer[rt_root(p, o->buffer)];
+        o->t.data = root->input >= 0 ? root->memory : root->memory + rt_offset(p, o->buffer);
+    }
     for (size_t i = 0; i < p->n_shown && p->tap; i++) {
         const size_t tap = rt_tap_of(p, p->g->value[p->g->input[i]].name);
         if (tap != OCT_NO_TAP)
@@ -198,6 +202,27 @@ const char *oct_plan_output_name(const oct_plan *p, size_t i)
 const oct_operand *oct_plan_output(const oct_plan *p, size_t i)
 {
     return &p->output[i]->t;
+}
+
+bool oct_plan_knows_outputs(const oct_plan *p)
+{
+    return !p->staged;
+}
+
+bool oct_plan_set_output(oct_plan *p, size_t i, void *data)
+{
+    if (p->staged)
+        return false;
+    const rt_operand *o = p->output[i];
+    const int root = rt_root(p, o->buffer);
+    rt_buffer *b = &p->buffer[root];
+    size_t bytes;
+    bool own = b->placed && oct_dtype_bytes(o->t.dtype, o->t.count, &bytes) && bytes == b->bytes;
+    for (size_t k = 0; k < p->g->n_output && own; k++)
+        own = k == i || rt_root(p, p->output[k]->buffer) != root;
+    if (own)
+        b->memory = data ? data : p->memory + b->offset;
+    return own && data;
 }
 
 void oct_plan_set_tap(oct_plan *p, oct_tap_fn fn, void *arg)

@@ -205,6 +205,68 @@ static void a_model_is_prepared_for_shapes(void **state)
     octet_close(o);
 }
 
+/* ---- outputs in memory of the caller's ---- */
+
+enum { OUTPUTS = 4, ROOM = 8 };
+
+typedef struct places {
+    float *at[OUTPUTS]; /* NULL: nobody wants it */
+    size_t asked;
+} places;
+
+static void *place(void *context, size_t i, const octet_array *output)
+{
+    places *p = context;
+    assert_int_equal(i, p->asked++);
+    assert_null(output->data);
+    assert_int_equal(output->rank, 2);
+    assert_int_equal(output->dims[1], 4);
+    return p->at[i];
+}
+
+/* A sum, what reads it, the same value under another name, and an input: the last two are not the plan's own memory. */
+static void outputs_are_left_where_they_are_wanted(void **state)
+{
+    static _Alignas(64) float memory[OUTPUTS][ROOM];
+    static const float want[OUTPUTS] = { 20, -20, 20, 10 };
+    octet *o = octet_open();
+    message graph = { 0 };
+    put_node(&graph, "Add", "a b", "y0");
+    put_node(&graph, "Neg", "y0", "y1");
+    put_node(&graph, "Identity", "y0", "y2");
+    put_node(&graph, "Identity", "a", "y3");
+    put_part(&graph, GRAPH_INPUT, value_info("a", OCTET_FLOAT32, 2, (const int64_t[]){ -1, 4 }));
+    put_part(&graph, GRAPH_INPUT, value_info("b", OCTET_FLOAT32, 2, (const int64_t[]){ -1, 4 }));
+    for (int i = 0; i < OUTPUTS; i++)
+        put_part(&graph, GRAPH_OUTPUT,
+                 value_info((const char[]){ 'y', (char)('0' + i), 0 }, OCTET_FLOAT32, 2, (const int64_t[]){ -1, 4 }));
+    message p = model_message(graph, 17);
+    octet_model *m = load_graph(o, &p, NULL, 0, 1);
+    const octet_array in[2] = { ten_array, ten_array };
+    for (int shift = 0; shift < 2; shift++) /* the second time not aligned */
+        for (int skip = -1; skip < OUTPUTS; skip++) {
+            places x = { .asked = 0 };
+            for (int i = 0; i < OUTPUTS; i++) {
+                memset(memory[i], 0, sizeof memory[i]);
+                x.at[i] = i == skip ? NULL : memory[i] + shift;
+            }
+            assert_int_equal(octet_model_run_into(o, m, in, 2, place, &x), OCTET_OK);
+            assert_int_equal(x.asked, OUTPUTS);
+            for (int i = 0; i < OUTPUTS; i++)
+                for (int k = 0; k < ROOM; k++)
+                    assert_true(memory[i][k] == (i != skip && k >= shift && k < shift + 4 ? want[i] : 0));
+        }
+    memset(memory, 0, sizeof memory);
+    assert_true(((const float *)run(o, m, in, 2)[0].data)[3] == 20); /* and leaves the places of other runs alone */
+    assert_true(memory[0][0] == 0 && memory[1][0] == 0);
+    assert_int_equal(octet_model_run_into(o, m, in, 2, NULL, NULL), OCTET_USAGE);
+    assert_int_equal(octet_model_run_into(o, NULL, in, 2, place, NULL), OCTET_USAGE);
+    assert_int_equal(octet_model_run_into(NULL, m, in, 2, place, NULL), OCTET_USAGE);
+    octet_model_free(m);
+    message_free(&p);
+    octet_close(o);
+}
+
 /* ---- wrong arrays ---- */
 
 typedef struct refused {
@@ -634,6 +696,7 @@ int main(void)
         cmocka_unit_test(an_empty_constant_needs_no_data),
         cmocka_unit_test(an_empty_input_needs_no_data),
         cmocka_unit_test(a_model_is_prepared_for_shapes),
+        cmocka_unit_test(outputs_are_left_where_they_are_wanted),
         cmocka_unit_test(wrong_constants_are_told),
         cmocka_unit_test(results_are_those_of_initializers),
         cmocka_unit_test(bodies_read_constants),

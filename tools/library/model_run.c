@@ -92,21 +92,28 @@ static oct_status own_output(octet_copy *c, const void **data, size_t bytes, oct
     return OCT_OK;
 }
 
+/* Type and shape of output i, without data. *bytes: of its elements. */
+static oct_status describe_output(octet_model *m, const oct_plan *plan, size_t i, size_t *bytes, oct_err *err)
+{
+    const oct_operand *t = oct_plan_output(plan, i);
+    if (!oct_dtype_bytes(t->dtype, t->count, bytes) || t->rank > OCTET_MAX_RANK)
+        return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' of type %s is no array", oct_plan_output_name(plan, i),
+                        oct_dtype_name(t->dtype));
+    octet_array *a = &m->made[i];
+    *a = (octet_array){ .name = m->core->output[i].name, .type = (octet_type)t->dtype, .rank = t->rank };
+    for (int k = 0; k < t->rank; k++)
+        a->dims[k] = t->dims[k];
+    return OCT_OK;
+}
+
 static oct_status give_output(octet_model *m, const oct_plan *plan, size_t i, oct_err *err)
 {
     static const char nothing[1];
     const oct_operand *t = oct_plan_output(plan, i);
-    size_t bytes;
-    if (!oct_dtype_bytes(t->dtype, t->count, &bytes) || t->rank > OCTET_MAX_RANK)
-        return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' of type %s is no array", oct_plan_output_name(plan, i),
-                        oct_dtype_name(t->dtype));
     octet_array *a = &m->made[i];
-    *a = (octet_array){ .name = m->core->output[i].name,
-                        .type = (octet_type)t->dtype,
-                        .rank = t->rank,
-                        .data = t->data ? t->data : nothing };
-    for (int k = 0; k < t->rank; k++)
-        a->dims[k] = t->dims[k];
+    size_t bytes;
+    OCT_TRY(describe_output(m, plan, i, &bytes, err));
+    a->data = t->data ? t->data : nothing;
     return is_of_input(m, a->data, bytes) ? own_output(&m->copy[i], &a->data, bytes, err) : OCT_OK;
 }
 
@@ -132,6 +139,8 @@ typedef struct given {
     size_t n_in;
     const octet_array **out;
     size_t *n_out;
+    octet_place_fn place;
+    void *context;
 } given;
 
 static oct_status check_given(const given *x, oct_err *err)
@@ -154,6 +163,51 @@ static oct_status run_arrays(const given *x, oct_err *err)
     *x->out = m->made;
     *x->n_out = m->core->n_out;
     return OCT_OK;
+}
+
+/* Asks where output i is wanted. */
+static oct_status place_output(const given *x, const oct_plan *plan, size_t i, oct_err *err)
+{
+    size_t bytes;
+    OCT_TRY(describe_output(x->m, plan, i, &bytes, err));
+    x->m->made[i].data = x->place(x->context, i, &x->m->made[i]);
+    return OCT_OK;
+}
+
+/* What the run has not written where it is wanted. */
+static void copy_output(octet_model *m, const oct_plan *plan, size_t i)
+{
+    const oct_operand *t = oct_plan_output(plan, i);
+    void *to = (void *)(uintptr_t)m->made[i].data;
+    size_t bytes;
+    if (to && to != t->data && oct_dtype_bytes(t->dtype, t->count, &bytes) && bytes)
+        memmove(to, t->data, bytes);
+}
+
+/* Outputs whose shapes are known before the run are written where they are wanted; others are copied. */
+static oct_status run_placed(const given *x, oct_err *err)
+{
+    enum { ALIGN = 64 };
+    octet_model *m = x->m;
+    oct_plan *plan;
+    OCT_TRY(take_inputs(m, x->in, x->n_in, err));
+    OCT_TRY(oct_runner_plan(m->runner, m->fed, &plan, err));
+    const bool known = oct_plan_knows_outputs(plan);
+    oct_status s = OCT_OK;
+    for (size_t i = 0; i < m->core->n_out && known && s == OCT_OK; i++) {
+        s = place_output(x, plan, i, err);
+        void *at = (void *)(uintptr_t)m->made[i].data;
+        oct_plan_set_output(plan, i, (uintptr_t)at % ALIGN == 0 ? at : NULL);
+    }
+    s = s == OCT_OK ? oct_runner_run(m->runner, m->fed, &plan, err) : s;
+    for (size_t i = 0; i < m->core->n_out && s == OCT_OK; i++) {
+        s = known ? OCT_OK : place_output(x, plan, i, err);
+        if (s == OCT_OK)
+            copy_output(m, plan, i);
+    }
+    for (size_t i = 0; i < m->core->n_out; i++)
+        oct_plan_set_output(plan, i, NULL);
+    return s;
 }
 
 static oct_status prepare(const given *x, oct_err *err)
@@ -193,7 +247,21 @@ octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, si
         *out = NULL;
     if (n_out)
         *n_out = 0;
-    return octet_do(o, run, &(given){ m, in, n_in, out, n_out });
+    return octet_do(o, run, &(given){ .m = m, .in = in, .n_in = n_in, .out = out, .n_out = n_out });
+}
+
+static oct_status run_into(octet *o, void *arg, oct_err *err)
+{
+    const given *x = arg;
+    if (!x->place)
+        return oct_fail(err, OCT_EUSAGE, "there is no place for the outputs: place is NULL");
+    return alone(x, run_placed, err);
+}
+
+octet_status octet_model_run_into(octet *o, octet_model *m, const octet_array *in, size_t n_in, octet_place_fn place,
+                                  void *context)
+{
+    return octet_do(o, run_into, &(given){ .m = m, .in = in, .n_in = n_in, .place = place, .context = context });
 }
 
 octet_status octet_model_prepare(octet *o, octet_model *m, const octet_array *in, size_t n_in)
