@@ -301,6 +301,16 @@ static oct_status run_session(oct_session *s, oct_document *report, oct_err *err
     return oct_session_goal(s, err);
 }
 
+/* Whether some of the samples are given for all models. */
+static bool takes_all(const job *j, const made *d)
+{
+    for (size_t i = 0; i < d->samples.data.n; i++)
+        for (size_t k = 0; k < j->x->samples.data.n; k++)
+            if (d->samples.data.v[i] == j->x->samples.data.v[k])
+                return true;
+    return false;
+}
+
 /* What an error of a conversion advises is of a file that will not be there. */
 static oct_status explain(const job *j, const made *d, oct_status st, oct_err *err)
 {
@@ -311,7 +321,7 @@ static oct_status explain(const job *j, const made *d, oct_status st, oct_err *e
     if (st == OCT_EGOAL) {
         err->hint[0] = 0;
         oct_hint(err, "nothing was written; convert this model alone to see the best one that was found");
-    } else if (d->sampled && j->f.n_model > 1) {
+    } else if (j->f.n_model > 1 && takes_all(j, d)) {
         oct_hint(err, "samples for one model alone are given as --data %s=SPEC", oct_folder_model_name(d->m));
     }
     return st;

@@ -24,7 +24,7 @@ typedef struct walk {
 static bool lies_in(const char *path, const char *folder)
 {
     const size_t n = folder ? strlen(folder) : 0;
-    return n && strncmp(path, folder, n) == 0 && (path[n] == '/' || folder[n - 1] == '/');
+    return n && strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n] || folder[n - 1] == '/');
 }
 
 static oct_status refuse_link(const walk *w, const char *path, const char *real)

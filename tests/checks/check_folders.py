@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+"""Converts folders of models in the shapes that loaders want, and loads what was made as they do.
+
+    check_folders.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+Small folders with random weights (`pylib/folders.py`) are converted by their recipes. Each result has the names, types and shapes that the float models
+have, computes what they compute in ONNX Runtime, and is what a conversion of the model alone gives; configurations and other files are copied; data files
+stay shared. Then what people do wrong: a folder that is there already, a file that is missing, links, names that leave the folder, a run that is killed.
+Where onnxruntime-genai, or node with @huggingface/transformers in the folder OCT_NODE, are there, these load the folders and write the same tokens.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+
+from pylib import folders, peer
+from pylib.judge import Checker, options, sqnr
+
+RESULTS = {  # the files of each, and the operator that says what was done
+    "genai": {"model.onnx": "MatMulNBits"},
+    "transformers.js": {"onnx/model_q4.onnx": "MatMulNBits"},
+    "optimum": {"encoder_model.onnx": "MatMulInteger", "decoder_model.onnx": "MatMulNBits", "decoder_with_past_model.onnx": "MatMulNBits",
+                "decoder_model_merged.onnx": "MatMulNBits"},
+    "sentence-transformers": {"onnx/model.onnx": "MatMulInteger"},
+    "sherpa-onnx": {f"{n}-epoch-99-avg-1.int8.onnx": "MatMulInteger" for n in ("encoder", "decoder", "joiner")},
+    "piper": {"en_US-made-low.onnx": "Cast"}}
+
+
+def files(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def call(check, *arguments, **how):
+    return subprocess.run([check.qconvert, *map(str, arguments)], capture_output=True, text=True, **how)
+
+
+def operators(graph):
+    for node in graph.node:
+        yield node.op_type
+        for a in node.attribute:
+            if a.type == onnx.AttributeProto.GRAPH:
+                yield from operators(a.g)
+
+
+def ends(model):
+    """(name, type, dimensions) of the inputs and outputs; what ONNX Runtime says of them."""
+    s = peer.session(str(model))
+    return [[(v.name, v.type, [d if isinstance(d, int) else None for d in v.shape]) for v in side] for side in (s.get_inputs(), s.get_outputs())]
+
+
+def feed_of(model, seed=1):
+    """Numbers for each input: few tokens, an empty cache."""
+    rng, sizes = np.random.default_rng(seed), {"batch": 1, "N": 1, "past": 0, "sequence": 8, "total": 8, "all": 8, "encoder": 5, "T": 20, "phonemes": 12, "past_encoder": 0}
+    feed = {}
+    for v in peer.session(str(model)).get_inputs():
+        dims = [d if isinstance(d, int) else sizes[d] for d in v.shape]
+        if v.name in ("attention_mask", "use_cache_branch"):
+            feed[v.name] = np.full(dims, v.name == "attention_mask", np.int64 if v.name == "attention_mask" else bool)
+        elif v.name == "position_ids":
+            feed[v.name] = np.arange(dims[1])[None]
+        elif v.name in ("x_lens", "input_lengths"):
+            feed[v.name] = np.array([12])
+        elif v.type == "tensor(int64)":
+            feed[v.name] = rng.integers(2, 45, dims)
+        else:
+            feed[v.name] = rng.standard_normal(dims).astype(np.float16 if "float16" in v.type else np.float32)
+    return feed
+
+
+def first_output(model, feed):
+    return peer.session(str(model)).run(None, feed)[0].astype(np.float32)
+
+
+def kinds(check):
+    for kind, make in folders.ALL.items():
+        source, new = make(check.folder / kind), check.folder / f"{kind}.new"
+        before = files(source)
+        report = check.convert(source, new, *(["--recipe", kind] if kind == "piper" else []))
+        check.hold(f"{kind}: recipe", report["recipe"] == kind, report["recipe"])
+        check.hold(f"{kind}: the folder that is read stays", files(source) == before)
+        made = files(new)
+        check.hold(f"{kind}: results", {m["result"] for m in report["models"]} == {n for n in made if n.endswith(".onnx")} == set(RESULTS[kind]), str(sorted(made)))
+        for m in report["models"]:
+            was, now = source / m["file"], new / m["result"]
+            check.hold(f"{kind}: {m['result']}: operators", RESULTS[kind][m["result"]] in set(operators(onnx.load(now).graph)))
+            check.hold(f"{kind}: {m['result']}: ends", ends(was) == ends(now), f"{ends(was)} {ends(now)}")
+            check.hold(f"{kind}: {m['result']}: metadata",
+                       {(p.key, p.value) for p in onnx.load(was).metadata_props} <= {(p.key, p.value) for p in onnx.load(now).metadata_props})
+            feed = feed_of(was)
+            db = sqnr([first_output(was, feed)], [first_output(now, feed)])
+            check.hold(f"{kind}: {m['result']}: SQNR", db > 12, f"{db:.1f} dB")
+            check.hold(f"{kind}: {m['result']}: bytes", m["bytes_after"] == now.stat().st_size < m["bytes_before"] == was.stat().st_size)
+            alone = check.folder / "alone.onnx"
+            check.convert(was, alone, "--scheme", m["scheme"])
+            check.hold(f"{kind}: {m['result']}: the same alone", alone.read_bytes() == now.read_bytes())
+        kept = {n for n, c in made.items() if before.get(n) == c and not n.endswith(".onnx")}
+        amended = {f["file"] for f in report["files"] if f["what"] == "amended"}
+        check.hold(f"{kind}: copies", kept | amended == {n for n in before if not n.endswith((".onnx", ".safetensors"))}, str(kept))
+        check.hold(f"{kind}: as many bytes", report["bytes_after"] == sum(len(made[n]) for n in RESULTS[kind]))
+        dry = call(check, source, "-o", check.folder / "dry", "--dry-run")
+        check.hold(f"{kind}: a dry run writes nothing", dry.returncode == 0 and not (check.folder / "dry").exists() and report["recipe"] in dry.stdout, dry.stderr)
+
+
+def configuration(check):
+    source = check.folder / "transformers.js"
+    was, now = (json.loads((f / "config.json").read_text()) for f in (source, check.folder / "transformers.js.new"))
+    was["transformers.js_config"]["dtype"] = {"model": "q4"}
+    check.hold("transformers.js: config.json", was == now, str(now))
+    check.hold("transformers.js: only that changed", (check.folder / "transformers.js.new/config.json").read_text().startswith(
+        (source / "config.json").read_text().split('"kv_cache_dtype"')[0]))
+    for scheme, bits, name, word in (("fp16", (), "model_fp16", "fp16"), ("dynamic", (), "model_quantized", "q8"), ("weight-only", ("--bits", "8"), "model_quantized", "q8")):
+        out = check.folder / f"tjs.{scheme}{len(bits)}"
+        check.convert(source, out, "--scheme", scheme, *bits)
+        said = json.loads((out / "config.json").read_text())["transformers.js_config"]["dtype"]
+        check.hold(f"transformers.js: {scheme}", (out / f"onnx/{name}.onnx").exists() and said == {"model": word}, str(said))
+    done = call(check, source, "-o", check.folder / "tjs.bf16", "--scheme", "bf16")
+    check.hold("transformers.js: no name for bf16", done.returncode == 5 and "has no name for a model of bf16" in done.stderr, done.stderr)
+    half = folders.transformers_js(check.folder / "half", "float16")
+    check.convert(half, check.folder / "half.new")
+    check.hold("transformers.js: of float16", (check.folder / "half.new/onnx/model_q4f16.onnx").exists())
+    check.hold("transformers.js: caches of float16", ends(half / "onnx/model_fp16.onnx") == ends(check.folder / "half.new/onnx/model_q4f16.onnx"))
+
+
+def sharing(check):
+    """Two of four models share a data file, and so do their results; what is in it is what the models alone have."""
+    source, new = folders.optimum(check.folder / "shared", shared=True), check.folder / "shared.new"
+    report = check.convert(source, new)
+    both = ["decoder_model.onnx", "decoder_with_past_model.onnx"]
+    check.hold("shared: who shares", [m["result"] for m in report["models"] if m["shared_data"] == "decoder.onnx_data"] == both)
+    alone = {n: (check.folder / "optimum.new" / n) for n in both}
+    sizes = [p.stat().st_size for p in alone.values()]
+    data = (new / "decoder.onnx_data").stat().st_size
+    check.hold("shared: stored once", max(sizes) * 0.5 < data < max(sizes) * 1.7, f"{data} {sizes}")
+    for n, p in alone.items():
+        check.hold(f"shared: {n}: small", (new / n).stat().st_size < 0.5 * p.stat().st_size)
+        check.hold(f"shared: {n}: same constants", constants(new / n) == constants(p))
+        feed = feed_of(p)
+        check.hold(f"shared: {n}: same outputs", np.array_equal(first_output(new / n, feed), first_output(p, feed)))
+    check.hold("shared: no other files", sorted(n for n in files(new) if "onnx" in n) == sorted(
+        ["decoder.onnx_data", *both, "decoder_model_merged.onnx", "encoder_model.onnx"]))
+    check.hold("shared: bytes", report["bytes_after"] == sum(len(c) for n, c in files(new).items() if "onnx" in n), str(report["bytes_after"]))
+    external, out = folders.genai(check.folder / "external", external=True), check.folder / "external.new"
+    check.convert(external, out)
+    check.hold("external: the float data stay behind", sorted(n for n in files(out) if "onnx" in n) == ["model.onnx"], str(sorted(files(out))))
+    check.hold("external: as without", constants(out / "model.onnx") == constants(check.folder / "genai.new/model.onnx"))
+
+
+def constants(model):
+    return {t.name: onnx.numpy_helper.to_array(t).tobytes() for t in onnx.load(model).graph.initializer}
+
+
+def samples(check):
+    """Of a folder with several models each may have its own."""
+    source = check.folder / "optimum"
+    rng = np.random.default_rng(3)
+    texts = check.folder / "texts.jsonl"
+    texts.write_text("".join(json.dumps({"input_ids": row.tolist()}) + "\n" for row in rng.integers(2, 400, (40, 12))))
+    report = check.convert(source, check.folder / "sampled", "--data", f"encoder_model={texts}")
+    by = {m["result"]: m for m in report["models"]}
+    check.hold("samples: of one", by["encoder_model.onnx"]["samples"] > 0 and by["encoder_model.onnx"]["scheme"] == "auto" and by["decoder_model.onnx"]["samples"] == 0, str(by))
+    check.hold("samples: judged", by["encoder_model.onnx"].get("output_sqnr_db", 0) > 15)
+    report = check.convert(check.folder / "genai", check.folder / "sampled.genai", "--data", texts)
+    check.hold("samples: of the only one", report["models"][0]["output_sqnr_db"] > 12, str(report["models"]))
+    check.convert(check.folder / "genai/model.onnx", check.folder / "alone.onnx", "--scheme", "weight-only", "--data", texts)
+    check.hold("samples: as alone", (check.folder / "alone.onnx").read_bytes() == (check.folder / "sampled.genai/model.onnx").read_bytes())
+    done = call(check, source, "-o", check.folder / "wrong", "--data", texts)
+    check.hold("samples: that do not suit all", done.returncode != 0 and "hint: samples for one model alone are given as --data" in done.stderr
+               or done.returncode == 0, done.stderr)
+    done = call(check, check.folder / "genai", "-o", check.folder / "goal", "--data", texts, "--min-sqnr", "90", "--trials", "0")
+    check.hold("a goal that is missed", done.returncode == 1 and "nothing was written" in done.stderr and not (check.folder / "goal").exists(), done.stderr)
+
+
+def mistakes(check):
+    top, source = check.folder, check.folder / "genai"
+
+    def fails(what, code, said, *arguments, **how):
+        before = set(top.iterdir())
+        done = call(check, *arguments, **how)
+        check.hold(f"mistakes: {what}", done.returncode == code and all(s in done.stderr for s in said), f"{done.returncode} {done.stderr}")
+        check.hold(f"mistakes: {what}: nothing is left", set(top.iterdir()) == before, str(set(top.iterdir()) - before))
+
+    def changed(name, change):
+        folder = top / f"wrong-{name}"
+        shutil.copytree(source, folder)
+        change(folder)
+        return folder
+    fails("a recipe's name", 2, ["genaj", "did you mean 'genai'"], source, "-o", top / "o", "--recipe", "genaj")
+    fails("another recipe", 2, ["is not one of piper, which has *.onnx.json"], source, "-o", top / "o", "--recipe", "piper")
+    (top / "empty").mkdir()
+    fails("no recipe fits", 2, ["genai has genai_config.json", "hint:"], top / "empty", "-o", top / "o")
+    fails("no such folder", 3, ["none: No such file"], top / "none", "-o", top / "o")
+    fails("the new folder is there", 2, ["exists and is not empty", "nothing is overwritten"], source, "-o", top / "optimum")
+    fails("a file is there", 2, ["a file is there"], source, "-o", top / "texts.jsonl")
+    fails("in itself", 2, ["would lie in the one that is read"], source, "-o", source / "new")
+    fails("no name", 2, ["hint: give it with -o"], source)
+    fails("a folder that is missing", 3, ["mkdir -p"], source, "-o", top / "none/new")
+    fails("an option of one model", 2, ["--dump-policy is for one model"], source, "-o", top / "o", "--dump-policy", top / "p")
+    no_model = changed("no-model", lambda f: (f / "model.onnx").unlink())
+    fails("a model that is missing", 3, ["genai_config.json: model/decoder/filename names 'model.onnx', which is not in the folder", "hint:"], no_model, "-o", top / "o")
+    broken = changed("broken", lambda f: (f / "genai_config.json").write_text('{"model": '))
+    fails("a broken configuration", 4, ["genai_config.json:1:"], broken, "-o", top / "o")
+    for path in ("../optimum/encoder_model.onnx", "/etc/passwd", str(top / "optimum/encoder_model.onnx")):
+        config = json.loads((source / "genai_config.json").read_text())
+        config["model"]["decoder"]["filename"] = path
+        escape = changed(f"escape{len(path)}", lambda f, c=config: (f / "genai_config.json").write_text(json.dumps(c)))
+        fails(f"out of the folder: {path}", 3, ["which is not in the folder"], escape, "-o", top / "o")
+    data = top / "wrong-data"
+    shutil.copytree(top / "external", data)
+    (data / "model.onnx.data").unlink()
+    fails("data that are missing", 3, ["model.onnx.data"], data, "-o", top / "o")
+    (top / "secret").write_text("secret")
+    link = changed("link", lambda f: (f / "notes.txt").symlink_to(top / "secret"))
+    fails("a link out of the folder", 4, ["notes.txt: the link leads out of the folder", "cp -rL"], link, "-o", top / "o")
+    circle = changed("circle", lambda f: (f / "deep").symlink_to(f))
+    fails("a link to a folder", 4, ["a link to a file is expected"], circle, "-o", top / "o")
+    two = top / "wrong-two"
+    shutil.copytree(top / "half", two)
+    shutil.copy(two / "onnx/model_fp16.onnx", two / "onnx/model_bf16.onnx")
+    (top / "two.recipe").write_text("# octet recipe 1\nfound config.json\nmodel onnx/*.onnx weight-only\nvariant _fp16 fp16 fp16\nvariant _bf16 bf16 bf16\n")
+    fails("two float models", 2, ["there are two float models, onnx/model_bf16.onnx and onnx/model_fp16.onnx"], two, "-o", top / "o", "--recipe", top / "two.recipe")
+    (top / "bad.recipe").write_text("# octet recipe 1\nfound x\nmodel /a/b dynamik\n")
+    fails("a broken recipe", 4, ["bad.recipe:3:", "did you mean 'dynamic'"], source, "-o", top / "o", "--recipe", top / "bad.recipe")
+    if os.geteuid():
+        (top / "locked").mkdir(mode=0o500)
+        fails("no right to write", 3, ["locked/new"], source, "-o", top / "locked/new")
+    os.symlink(source / "tokenizer.json", source / "again.json")  # in the folder: a file as any other
+    (source / ".git").mkdir()
+    (source / ".git/x").write_text("x")
+    (top / "there").mkdir()
+    done = call(check, f"{source}/", "-o", f"{top / 'there'}/", "-q")
+    check.hold("mistakes: links within, folders that are hidden, an empty folder", done.returncode == 0 and "again.json" in files(top / "there") and not (top / "there/.git").exists()
+               and not (top / "there/again.json").is_symlink(), done.stderr)
+    shutil.rmtree(source / ".git")
+    (source / "again.json").unlink()
+
+
+def cache(check):
+    """A snapshot in the cache of Hugging Face has links to blobs."""
+    snapshot, blobs = check.folder / "models--a--b/snapshots/0123", check.folder / "models--a--b/blobs"
+    blobs.mkdir(parents=True)
+    for i, (name, content) in enumerate(files(check.folder / "sentence-transformers").items()):
+        (blobs / f"{i:040x}").write_bytes(content)
+        (snapshot / name).parent.mkdir(parents=True, exist_ok=True)
+        (snapshot / name).symlink_to(os.path.relpath(blobs / f"{i:040x}", (snapshot / name).parent))
+    check.convert(snapshot, check.folder / "cache.new")
+    check.hold("cache: as without links", files(check.folder / "cache.new") == files(check.folder / "sentence-transformers.new"))
+
+
+def killed(check):
+    """A run that ends early leaves neither a folder nor what it was written in."""
+    big = folders.genai(check.folder / "big", width=512, layers=4, heads=8)
+    top = check.folder / "killed"
+    top.mkdir()
+    for delay in (0.05, 0.2, 0.5, 1.0):
+        run = subprocess.Popen([check.qconvert, big, "-o", top / "new", "-q"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        run.send_signal(signal.SIGTERM)
+        if run.wait() == 0:
+            shutil.rmtree(top / "new")
+        check.hold(f"killed after {delay} s", not list(top.iterdir()), str(list(top.iterdir())))
+
+
+GENAI = """import sys
+import numpy as np
+import onnxruntime_genai as og
+for folder in sys.argv[1:]:
+    model = og.Model(folder)
+    params = og.GeneratorParams(model)
+    params.set_search_options(max_length=12, do_sample=False)
+    g = og.Generator(model, params)
+    g.append_tokens(np.array([[5, 6, 7, 8]], dtype=np.int32))
+    while not g.is_done():
+        g.generate_next_token()
+    print(*map(int, g.get_sequence(0)))
+"""
+NODE = """import { pipeline, env } from '@huggingface/transformers';
+env.allowRemoteModels = false; env.localModelPath = process.argv[2] + '/';
+const write = await pipeline('text-generation', process.argv[3], JSON.parse(process.argv[4] ?? '{}'));
+console.log((await write('w5 w6 w7 w8', { max_new_tokens: 8, do_sample: false }))[0].generated_text);
+"""
+
+
+def greedy(model, prompt, count):
+    """The likeliest tokens by ONNX Runtime, step by step without a cache."""
+    session, ids = peer.session(str(model)), list(prompt)
+    for _ in range(count):
+        feed = feed_of(model)
+        feed["input_ids"] = np.array([ids])
+        feed["attention_mask"] = np.ones((1, len(ids)), np.int64)
+        if "position_ids" in feed:
+            feed["position_ids"] = np.arange(len(ids))[None]
+        ids.append(int(session.run(None, feed)[0][0, -1].argmax()))
+    return ids
+
+
+def loaders(check):
+    python = next((p for p in (sys.executable, os.environ.get("OCT_GENAI")) if p and subprocess.run([p, "-c", "import onnxruntime_genai"], capture_output=True).returncode == 0), None)
+    if python:
+        for name in ("genai.new", "external.new"):
+            done = subprocess.run([python, "-c", GENAI, check.folder / name], capture_output=True, text=True)
+            want = " ".join(map(str, greedy(check.folder / name / "model.onnx", [5, 6, 7, 8], 8)))
+            check.hold(f"loaders: onnxruntime-genai: {name}", done.stdout.strip() == want, f"{done.stdout} {want} {done.stderr[-300:]}")
+    else:
+        print("not tried: onnxruntime-genai (in the Python that OCT_GENAI names)")
+    node = os.environ.get("OCT_NODE")
+    if not node or not shutil.which("node"):
+        print("not tried: @huggingface/transformers (OCT_NODE names a folder that has it in node_modules)")
+        return
+    script = Path(node, f"check_folders_{os.getpid()}.mjs")
+    script.write_text(NODE)
+    try:
+        for name, file in (("transformers.js.new", "model_q4"), ("half.new", "model_q4f16"), ("tjs.dynamic0", "model_quantized")):
+            done = subprocess.run(["node", script, check.folder, name], cwd=node, capture_output=True, text=True)
+            want = " ".join(f"w{i}" for i in greedy(check.folder / name / f"onnx/{file}.onnx", [5, 6, 7, 8], 8))
+            check.hold(f"loaders: transformers.js: {name}", done.stdout.strip().splitlines()[-1:] == [want], f"{done.stdout} {want} {done.stderr[-300:]}")
+    finally:
+        script.unlink()
+
+
+def main():
+    args = options(__doc__).parse_args()
+    with tempfile.TemporaryDirectory(prefix="octet-folders-") as folder:
+        check = Checker(args, Path(folder))
+        for part in (kinds, configuration, sharing, samples, mistakes, cache, killed, loaders):
+            part(check)
+        return check.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
