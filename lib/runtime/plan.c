@@ -71,18 +71,42 @@ static oct_status no_room(const oct_plan *p, oct_err *err)
     return OCT_ENOMEM;
 }
 
+/* Whether a change of layout makes an output: it writes elements far from each other, which is slow in memory that is
+ * not in the cache, and a copy of the result is faster. */
+static bool is_reordered(const oct_plan *p, const rt_operand *output)
+{
+    bool reordered = false;
+    for (size_t i = p->n_step; i-- > 0 && !reordered;)
+        reordered = !p->step[i]->s.op && !p->step[i]->alias && p->step[i]->s.out[0] == &output->t;
+    return reordered;
+}
+
+/* Whether runs may write output i into other memory: the bytes are its own. */
+static bool is_movable(const oct_plan *p, size_t i)
+{
+    const rt_operand *o = p->output[i];
+    const int root = rt_root(p, o->buffer);
+    const rt_buffer *b = &p->buffer[root];
+    size_t bytes;
+    bool own = b->placed && oct_dtype_bytes(o->t.dtype, o->t.count, &bytes) && bytes == b->bytes;
+    for (size_t k = 0; k < p->g->n_output && own; k++)
+        own = k == i || rt_root(p, p->output[k]->buffer) != root;
+    return own && !is_reordered(p, o);
+}
+
 /* The operands whose bytes each run may have elsewhere. */
 static oct_status find_moved(oct_plan *p, oct_err *err)
 {
     bool *moves = oct_arena_calloc(p->arena, p->n_buffer + 1, sizeof *moves);
     size_t n = 0;
-    if (!moves)
+    p->movable = oct_arena_calloc(p->arena, p->g->n_output + 1, sizeof *p->movable);
+    if (!moves || !p->movable)
         return oct_nomem(err);
     for (size_t i = 0; i < p->n_buffer; i++)
         moves[i] = p->buffer[i].input >= 0;
     for (size_t i = 0; i < p->g->n_output; i++) {
-        const int root = rt_root(p, p->output[i]->buffer);
-        moves[root] |= p->buffer[root].placed;
+        p->movable[i] = is_movable(p, i);
+        moves[rt_root(p, p->output[i]->buffer)] |= p->movable[i];
     }
     for (const rt_operand *o = p->operand; o; o = o->next)
         n += moves[rt_root(p, o->buffer)];

@@ -86,8 +86,9 @@ const oct_operand *oct_plan_output(const oct_plan *p, size_t i);
 /* Whether the types and shapes of all outputs are known before a run. */
 bool oct_plan_knows_outputs(const oct_plan *p);
 /* Lets the next runs write output i to `data`, aligned to 64 bytes, with room for what oct_plan_output says; NULL: into
- * the plan's own memory again. Returns false where that cannot be, because other values share its memory, or the model
- * is run in stages: then the output is where oct_plan_output says. A run with such outputs cannot be saved. */
+ * the plan's own memory again. Returns false where that cannot be, because other values share its memory, where a
+ * copy is faster, or the model is run in stages: then the output is where oct_plan_output says. A run with such outputs
+ * cannot be saved. */
 bool oct_plan_set_output(oct_plan *p, size_t i, void *data);
 /* The same with data, which may be sequences or empty optionals: one for each input, borrowed for the call. *out is a
  * reference to the datum of output i; its bytes may be borrowed from the plan until the next run. */

@@ -59,6 +59,7 @@ struct oct_plan {
     void *scratch;
     size_t scratch_bytes;
     const void **given; /* for each input: the data of the run */
+    bool *movable;      /* for each output: oct_plan_set_output may put it elsewhere */
     rt_operand **moved; /* [n_moved]: those whose bytes are those of an input or an output, which each run may have
                            elsewhere */
     size_t n_moved;

@@ -211,18 +211,11 @@ bool oct_plan_knows_outputs(const oct_plan *p)
 
 bool oct_plan_set_output(oct_plan *p, size_t i, void *data)
 {
-    if (p->staged)
+    if (p->staged || !p->movable[i])
         return false;
-    const rt_operand *o = p->output[i];
-    const int root = rt_root(p, o->buffer);
-    rt_buffer *b = &p->buffer[root];
-    size_t bytes;
-    bool own = b->placed && oct_dtype_bytes(o->t.dtype, o->t.count, &bytes) && bytes == b->bytes;
-    for (size_t k = 0; k < p->g->n_output && own; k++)
-        own = k == i || rt_root(p, p->output[k]->buffer) != root;
-    if (own)
-        b->memory = data ? data : p->memory + b->offset;
-    return own && data;
+    rt_buffer *b = &p->buffer[rt_root(p, p->output[i]->buffer)];
+    b->memory = data ? data : p->memory + b->offset;
+    return data != NULL;
 }
 
 void oct_plan_set_tap(oct_plan *p, oct_tap_fn fn, void *arg)
