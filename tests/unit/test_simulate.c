@@ -279,16 +279,64 @@ static void undivided_samples_are_the_same_twice(void **state)
     }
 }
 
-/* Where outputs end in a Softmax or a Sigmoid its input counts. */
+/* The noise relative to the signal of what a test makes of the numbers of a value, on the samples of a half. */
+static double noise_seen(work *w, const char *name, int half, void (*see)(const float *real, float *x, size_t n))
+{
+    static float y[MOST], yq[MOST], real[MOST];
+    double signal = 0, noise = 0;
+    oct_graph *q;
+    GOOD(oct_quantized_copy(w->c.job, &q, err));
+    for (int k = 0; k < w->rows[half]; k++) {
+        const float *x = w->x[w->row[half][k]];
+        const size_t n = value_of(w->c.job->g, name, x, y);
+        assert_int_equal(value_of(q, name, x, yq), n);
+        memcpy(real, y, sizeof real);
+        see(real, y, n);
+        see(real, yq, n);
+        for (size_t i = 0; i < n; i++) {
+            signal += (double)y[i] * (double)y[i];
+            noise += ((double)y[i] - (double)yq[i]) * ((double)y[i] - (double)yq[i]);
+        }
+    }
+    oct_graph_destroy(q);
+    return noise / signal;
+}
+
+/* Without the mean of each row of five, which a Softmax does not see; `step` numbers apart. */
+static void without_means(float *x, size_t n, size_t step)
+{
+    for (size_t at = 0; at + 5 * step <= n; at += 5 * step)
+        for (size_t i = 0; i < step; i++) {
+            double sum = 0;
+            for (size_t e = 0; e < 5; e++)
+                sum += (double)x[at + e * step + i];
+            for (size_t e = 0; e < 5; e++)
+                x[at + e * step + i] -= (float)(sum / 5);
+        }
+}
+
+static void in_rows(const float *real, float *x, size_t n)
+{
+    without_means(x, n, 1);
+}
+
+static void in_maps(const float *real, float *x, size_t n)
+{
+    without_means(x, n, 20);
+}
+
+/* Where outputs end in a Sigmoid its input counts, and where they end in a Softmax what it compares. */
 static void logits_are_judged(void **state)
 {
-    static const char *const last[] = { "Softmax", "Sigmoid" };
+    static const char *const last[] = { "Softmax", "Sigmoid", "LogSoftmax" };
     for (size_t k = 0; k < OCT_COUNT(last); k++) {
         work *w = new_work();
         build_mixed(w, last[k]);
         decide(w);
         const oct_sim_loss loss = measured(w, 0, &everything);
-        assert_true(fabs(loss.sqnr - to_db(real_noise(w, "logits", 0))) < 0.1);
+        const double raw = to_db(real_noise(w, "logits", 0)), compared = to_db(noise_seen(w, "logits", 0, in_rows));
+        assert_true(fabs(raw - compared) > 0.15);
+        assert_true(fabs(loss.sqnr - (k == 1 ? raw : compared)) < 0.1);
         assert_true(fabs(loss.sqnr - to_db(real_noise(w, "y", 0))) > 0.5);
         free_work(w);
     }
@@ -303,12 +351,16 @@ static void maps_of_a_sigmoid_are_judged_as_they_are(void **state)
         oct_graph *g = w->m.graph;
         set_input(w, "1,3,6,7");
         const int a = NET_NODE(g, "Conv", "a", "logits", g->input[0], net_random(g, "aw", "5,3,3,3", 1),
-                               net_random(g, "ab", "5", 2));
-        net_output(g, NET_NODE(g, last[k], "last", "y", a));
+                               NET_F32(g, "ab", "5", 9, 9.3f, 8.5f, 9.1f, 8.8f));
+        const int y = NET_NODE(g, last[k], "last", "y", a);
+        if (k == 0)
+            net_int(g, "axis", 1);
+        net_output(g, y);
         decide(w);
         const oct_sim_loss loss = measured(w, 0, &everything);
-        assert_true(fabs(loss.sqnr - to_db(real_noise(w, k ? "y" : "logits", 0))) < 0.1);
-        assert_true(fabs(loss.sqnr - to_db(real_noise(w, k ? "logits" : "y", 0))) > 0.5);
+        const double compared = to_db(noise_seen(w, "logits", 0, in_maps));
+        assert_true(fabs(loss.sqnr - (k ? to_db(real_noise(w, "y", 0)) : compared)) < 0.1);
+        assert_true(fabs(loss.sqnr - to_db(real_noise(w, "logits", 0))) > 0.15);
         free_work(w);
     }
 }
@@ -579,29 +631,6 @@ static int flips(work *w, int *above)
     return n;
 }
 
-/* The noise relative to the signal of what a test makes of the numbers of a value, on the samples of a half. */
-static double noise_seen(work *w, const char *name, int half, void (*see)(const float *real, float *x, size_t n))
-{
-    static float y[MOST], yq[MOST], real[MOST];
-    double signal = 0, noise = 0;
-    oct_graph *q;
-    GOOD(oct_quantized_copy(w->c.job, &q, err));
-    for (int k = 0; k < w->rows[half]; k++) {
-        const float *x = w->x[w->row[half][k]];
-        const size_t n = value_of(w->c.job->g, name, x, y);
-        assert_int_equal(value_of(q, name, x, yq), n);
-        memcpy(real, y, sizeof real);
-        see(real, y, n);
-        see(real, yq, n);
-        for (size_t i = 0; i < n; i++) {
-            signal += (double)y[i] * (double)y[i];
-            noise += ((double)y[i] - (double)yq[i]) * ((double)y[i] - (double)yq[i]);
-        }
-    }
-    oct_graph_destroy(q);
-    return noise / signal;
-}
-
 static void behind_a_sigmoid(const float *real, float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -617,6 +646,41 @@ static void one_sided_logits_are_seen_behind_a_sigmoid(void **state)
         const oct_sim_loss loss = measured(w, 0, &everything);
         assert_true(fabs(loss.sqnr - to_db(noise_seen(w, "scores", 0, behind_a_sigmoid))) < 0.1);
         assert_true(fabs(loss.sqnr - to_db(real_noise(w, "scores", 0))) > 0.3);
+        free_work(w);
+    }
+}
+
+static void behind_a_softmax_of_two(const float *real, float *x, size_t n)
+{
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        x[i + 1] = 1 / (1 + expf((x[i] - x[i + 1]) / 2));
+        x[i] = 1 - x[i + 1];
+    }
+}
+
+/* A Softmax says the same as a Sigmoid if it compares each score with 0: rows that are decided by far do not count. */
+static void decided_rows_are_seen_behind_a_softmax(void **state)
+{
+    for (uint32_t seed = 1; seed <= 5; seed++) {
+        work *w = new_work();
+        oct_graph *g = w->m.graph;
+        build_scores(w, seed, NULL);
+        const int scores = g->output[0], n = (int)w->size / (seed % 3 == 0 ? 3 : seed % 3 == 1 ? 4 : 6) * 2;
+        float *zeros = calloc((size_t)n, sizeof *zeros);
+        char dims[40];
+        snprintf(dims, sizeof dims, "1,%d,1", n);
+        int y = NET_NODE(g, "Unsqueeze", "apart", "column", scores, NET_S64(g, "two", "1", 2));
+        y = NET_NODE(g, "Concat", "join", "pairs", net_const(g, "zeros", OCT_F32, dims, zeros), y);
+        net_int(g, "axis", 2);
+        g->n_output = 0;
+        g->value[scores].is_output = false;
+        net_output(g, NET_NODE(g, seed % 2 ? "Softmax" : "LogSoftmax", "last", "y", y));
+        decide(w);
+        const oct_sim_loss loss = measured(w, 0, &everything);
+        const double seen = to_db(noise_seen(w, "pairs", 0, behind_a_softmax_of_two));
+        assert_true(fabs(loss.sqnr - seen) < 0.1);
+        assert_true(fabs(loss.sqnr - to_db(real_noise(w, "pairs", 0))) > 0.12);
+        free(zeros);
         free_work(w);
     }
 }
@@ -2650,6 +2714,7 @@ int main(void)
         cmocka_unit_test(observers_are_chosen_by_their_number),
         cmocka_unit_test(one_sided_logits_are_judged_by_what_decides),
         cmocka_unit_test(one_sided_logits_are_seen_behind_a_sigmoid),
+        cmocka_unit_test(decided_rows_are_seen_behind_a_softmax),
         cmocka_unit_test(boxes_are_seen_by_their_size),
         cmocka_unit_test(levels_are_judged_as_they_are),
         cmocka_unit_test(planted_value_is_first),

@@ -243,18 +243,35 @@ static int measured(const oct_graph *g, int v, const char *tap)
     return logits == v && read >= 0 ? read : logits;
 }
 
+/* The axis along which a Softmax or LogSoftmax compares the elements of a value, which it reads or makes; -1: none
+ * does. */
+static int axis_of(const oct_graph *g, int v)
+{
+    const oct_value *x = &g->value[v];
+    int node = x->producer >= 0 && oct_op_of(g, x->producer) && oct_op_of(g, x->producer)->competes ? x->producer : -1;
+    for (size_t i = 0; i < x->n_uses && node < 0; i++) {
+        const oct_op *op = oct_op_of(g, x->uses[i].node);
+        node = op && op->competes ? x->uses[i].node : -1;
+    }
+    if (node < 0)
+        return -1;
+    const int axis = (int)oct_node_int(&g->node[node], "axis", -1);
+    return axis < 0 ? axis + x->shape.rank : axis;
+}
+
 /* Makes outputs of the values on which errors are measured. For outputs that are answers, or rows that values chose,
  * these are the real numbers before the decision: a mask is as good as the scores that its threshold cuts. own: the
  * graph without rounding, of which the values are the same in every copy, so that outputs correspond whatever is
- * rounded. rows[k]: the rows of output k are in an order that values chose. */
-static oct_status take_reals(const oct_graph *own, oct_graph *g, const char *const *tap, oct_arena *arena, bool *rows,
-                             oct_err *err)
+ * rounded. */
+static oct_status take_reals(const oct_graph *own, oct_graph *g, const char *const *tap, oct_arena *arena,
+                             oct_sim_end *end, oct_err *err)
 {
     int *value = oct_arena_calloc(arena, own->n_value + 1, sizeof *value),
         *output = oct_arena_calloc(g->arena, own->n_value + 1, sizeof *output);
-    bool *taken = oct_arena_calloc(arena, own->n_value + 1, sizeof *taken);
+    bool *taken = oct_arena_calloc(arena, own->n_value + 1, sizeof *taken),
+         *rows = oct_arena_calloc(arena, own->n_value + 1, sizeof *rows);
     size_t n, kept = 0;
-    if (!value || !output || !taken)
+    if (!value || !output || !taken || !rows)
         return oct_nomem(err);
     OCT_TRY(oct_output_reals(own, value, rows, &n, err));
     if (n == 0) {
@@ -266,7 +283,7 @@ static oct_status take_reals(const oct_graph *own, oct_graph *g, const char *con
         if (taken[from] && !own->value[v].is_output)
             continue;
         taken[from] = true;
-        rows[kept] = rows[k];
+        end[kept] = (oct_sim_end){ rows[k], axis_of(own, from) };
         output[kept++] = own->value[v].is_output ? logits_of(g, v) : measured(g, v, tap[v]);
     }
     g->output = output;
@@ -280,7 +297,7 @@ static oct_status take_reals(const oct_graph *own, oct_graph *g, const char *con
 }
 
 static oct_status build(const oct_qjob *j, oct_graph *g, const bool *rounds, bool constants, oct_arena *arena,
-                        const char **tap, bool *rows, oct_err *err)
+                        const char **tap, oct_sim_end *end, oct_err *err)
 {
     int *last = oct_arena_calloc(arena, g->n_value + 1, sizeof *last);
     if (!last)
@@ -290,18 +307,18 @@ static oct_status build(const oct_qjob *j, oct_graph *g, const bool *rounds, boo
             OCT_TRY(round_layer(j, g, j->layer[i], last, err));
     OCT_TRY(add_taps(j, g, constants, arena, tap, err));
     OCT_TRY(oct_give_own_forms(j, g, rounds, err));
-    OCT_TRY(take_reals(j->g, g, tap, arena, rows, err));
+    OCT_TRY(take_reals(j->g, g, tap, arena, end, err));
     return oct_graph_sort(g, err);
 }
 
 oct_status oct_sim_graph(const oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g,
-                         const char **tap, bool **rows, oct_err *err)
+                         const char **tap, oct_sim_end **end, oct_err *err)
 {
     oct_graph *copy;
-    if (!(*rows = oct_arena_calloc(arena, j->g->n_value + 1, sizeof **rows)))
+    if (!(*end = oct_arena_calloc(arena, j->g->n_value + 1, sizeof **end)))
         return oct_nomem(err);
     OCT_TRY(oct_graph_clone(j->g, &copy, err)); /* nodes and values have the same indices in both */
-    const oct_status s = build(j, copy, rounds, constants, arena, tap, *rows, err);
+    const oct_status s = build(j, copy, rounds, constants, arena, tap, *end, err);
     if (s == OCT_OK)
         *g = copy;
     else

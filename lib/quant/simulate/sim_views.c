@@ -2,9 +2,10 @@
  * ones, and these do not always decide.
  *
  * Logits that run far to one side (the scores of most places of a detector are hundreds below 0) are seen behind a
- * Sigmoid: only those near 0 decide. Boxes of very different sizes are seen in units of their own size, because a box
- * is found by the share of it that overlaps. Both are recognised by the numbers of the float model, and logits also by
- * what makes them. */
+ * Sigmoid: only those near 0 decide. Logits that a Softmax compares are seen without the mean of each row, which no
+ * Softmax sees, and behind a Softmax if rows that are decided by far outweigh the others. Boxes of very different
+ * sizes are seen in units of their own size, because a box is found by the share of it that overlaps. All are
+ * recognised by the numbers of the float model, and logits also by the operators around them. */
 #include "quant/simulate/simulate_int.h"
 
 #include "kernels/math.h"
@@ -22,7 +23,7 @@
 #define SOFTER 0.5f /* a factor on logits: thresholds are not all at 0, and few samples come close to one */
 #define ROWS 0.99   /* share of the rows that must be corners of boxes */
 #define SIZES 16    /* times: boxes differ by so much in their area, from the tenth part to nine tenths */
-enum { LEAST_LOGITS = 16, LEAST_BOXES = 16, CORNERS = 4 };
+enum { LEAST_LOGITS = 16, LEAST_BOXES = 16, LEAST_ROWS = 16, CORNERS = 4 };
 
 /* ---- logits ---- */
 
@@ -78,6 +79,114 @@ static void compress(float *x, int64_t n)
 {
     for (int64_t e = 0; e < n; e++)
         x[e] = oct_sigmoidf(SOFTER * x[e]);
+}
+
+/* ---- rows that a Softmax compares ---- */
+
+/* Finds the rows of an output along an axis. They are not seen as such if shapes leave open where they are. */
+static bool find_rows(const oct_shape *s, int axis, sim_view *view)
+{
+    bool inner = true, outer = true;
+    if (axis < 0 || axis >= s->rank || s->d[axis].n < 2)
+        return false;
+    view->along = s->d[axis].n;
+    view->inner = view->outer = 1;
+    for (int d = 0; d < s->rank; d++) {
+        bool *known = d < axis ? &outer : &inner;
+        *known &= d == axis || s->d[d].n > 0;
+        if (d != axis && *known)
+            *(d < axis ? &view->outer : &view->inner) *= s->d[d].n;
+    }
+    view->inner = inner ? view->inner : 0; /* it follows from the number of elements */
+    return inner || outer;
+}
+
+/* Calls f for each row of n numbers. */
+static void for_rows(const sim_view *view, float *y, int64_t n,
+                     void (*f)(const sim_view *view, float *row, int64_t step, void *arg), void *arg)
+{
+    const int64_t inner = view->inner ? view->inner : n / (view->outer * view->along), whole = inner * view->along;
+    for (int64_t at = 0; whole > 0 && at + whole <= n; at += whole)
+        for (int64_t i = 0; i < inner; i++)
+            f(view, y + at + i, inner, arg);
+}
+
+static void center(const sim_view *view, float *row, int64_t step, void *arg)
+{
+    double sum = 0;
+    for (int64_t e = 0; e < view->along; e++)
+        sum += (double)row[e * step];
+    const float mean = (float)(sum / (double)view->along);
+    for (int64_t e = 0; e < view->along; e++)
+        row[e * step] -= mean;
+}
+
+/* The largest number of a row, but for the one at `except` (-1: none); *at: where it is. */
+static float largest(const sim_view *view, const float *row, int64_t step, int64_t except, int64_t *at)
+{
+    float most = -INFINITY;
+    *at = 0;
+    for (int64_t e = 0; e < view->along; e++)
+        if (e != except && row[e * step] > most) {
+            most = row[e * step];
+            *at = e;
+        }
+    return most;
+}
+
+static void share(const sim_view *view, float *row, int64_t step, void *arg)
+{
+    int64_t at;
+    double sum = 0;
+    const float most = largest(view, row, step, -1, &at);
+    for (int64_t e = 0; e < view->along; e++)
+        sum += (double)(row[e * step] = oct_expf(SOFTER * (row[e * step] - most)));
+    for (int64_t e = 0; e < view->along; e++)
+        row[e * step] = (float)((double)row[e * step] / sum);
+}
+
+/* What is known of the rows of an output: how far the largest number of each is above the second. */
+typedef struct margins {
+    double most, bound;   /* the largest margin; those from here on are counted */
+    double n, far, close; /* rows, those that are counted, and those that are not decided */
+    double squares,
+        of_close; /* sums of squares around the mean of each row: of all, and of rows that are not decided */
+} margins;
+
+static void add_row(const sim_view *view, float *row, int64_t step, void *arg)
+{
+    margins *m = arg;
+    int64_t first, second;
+    double sum = 0, squares = 0;
+    const double top = (double)largest(view, row, step, -1, &first),
+                 margin = top - (double)largest(view, row, step, first, &second);
+    for (int64_t e = 0; e < view->along; e++)
+        sum += (double)row[e * step];
+    const double mean = sum / (double)view->along;
+    for (int64_t e = 0; e < view->along; e++)
+        squares += ((double)row[e * step] - mean) * ((double)row[e * step] - mean);
+    m->n++;
+    m->far += margin >= m->bound;
+    m->most = fmax(m->most, margin);
+    m->squares += squares;
+    m->close += margin < NEAR;
+    m->of_close += margin < NEAR ? squares : 0;
+}
+
+static margins margins_of(const oct_sim *h, size_t k, const sim_view *view, double bound)
+{
+    margins m = { .bound = bound };
+    for (size_t i = 0; i < h->n_samples; i++)
+        for_rows(view, h->sample[i]->output[k], h->sample[i]->count[k], add_row, &m);
+    return m;
+}
+
+/* Whether nearly all of the squares are those of rows that are decided by far, while enough others are not. */
+static bool are_decided(const oct_sim *h, size_t k, const sim_view *view)
+{
+    const margins all = margins_of(h, k, view, 0);
+    return all.most >= FAR && all.close >= LEAST_ROWS && all.of_close < LITTLE * all.squares &&
+           2 * margins_of(h, k, view, all.most / RARE).far <= all.n;
 }
 
 /* ---- boxes ---- */
@@ -141,22 +250,34 @@ static void scale(const float *weight, float *x, int64_t n)
 
 /* ---- all ---- */
 
-oct_status oct_sim_view_outputs(oct_sim_core *s, const oct_sim *h, oct_err *err)
+/* Chooses how output k is seen. */
+static oct_status choose_view(const oct_sim_core *s, const oct_sim *h, size_t k, sim_view *view, oct_err *err)
 {
     const oct_graph *g = s->graph[SIM_REAL].g;
+    const int v = g->output[k];
+    const oct_shape *shape = &g->value[v].shape;
+    bool boxes;
+    if (s->end[k].rows)
+        return OCT_OK;
+    OCT_TRY(are_boxes(h, k, shape, &boxes, &view->typical, err));
+    if (boxes)
+        view->kind = SIM_VIEW_BOXES;
+    else if (find_rows(shape, s->end[k].axis, view))
+        view->kind = are_decided(h, k, view) ? SIM_VIEW_SHARES : SIM_VIEW_CENTERED;
+    else if (is_made_by_layers(g, v) && is_one_sided(h, k))
+        view->kind = SIM_VIEW_LOGITS;
+    return OCT_OK;
+}
+
+oct_status oct_sim_view_outputs(oct_sim_core *s, const oct_sim *h, oct_err *err)
+{
     const bool chosen = s->view != NULL; /* by the half that was kept first */
     if (!chosen && !(s->view = oct_arena_calloc(s->arena, s->n_outputs + 1, sizeof *s->view)))
         return oct_nomem(err);
     for (size_t k = 0; k < s->n_outputs; k++) {
-        const int v = g->output[k];
         sim_view *view = &s->view[k];
-        bool boxes = false;
-        if (!chosen && !s->rows[k]) {
-            OCT_TRY(are_boxes(h, k, &g->value[v].shape, &boxes, &view->typical, err));
-            view->kind = boxes                                           ? SIM_VIEW_BOXES
-                         : is_made_by_layers(g, v) && is_one_sided(h, k) ? SIM_VIEW_LOGITS
-                                                                         : SIM_VIEW_PLAIN;
-        }
+        if (!chosen)
+            OCT_TRY(choose_view(s, h, k, view, err));
         for (size_t i = 0; i < h->n_samples && view->kind; i++) {
             sim_sample *x = h->sample[i];
             if (view->kind == SIM_VIEW_BOXES)
@@ -169,8 +290,11 @@ oct_status oct_sim_view_outputs(oct_sim_core *s, const oct_sim *h, oct_err *err)
 
 void oct_sim_view(const oct_sim_core *s, const sim_sample *x, size_t k, float *y, int64_t n)
 {
-    if (s->view[k].kind == SIM_VIEW_LOGITS)
+    const sim_view *view = &s->view[k];
+    if (view->kind == SIM_VIEW_LOGITS)
         compress(y, n);
-    else if (s->view[k].kind == SIM_VIEW_BOXES && n == x->count[k])
+    else if (view->kind == SIM_VIEW_CENTERED || view->kind == SIM_VIEW_SHARES)
+        for_rows(view, y, n, view->kind == SIM_VIEW_SHARES ? share : center, NULL);
+    else if (view->kind == SIM_VIEW_BOXES && n == x->count[k])
         scale(x->weight[k], y, n);
 }

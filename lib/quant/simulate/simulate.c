@@ -89,7 +89,7 @@ static oct_status compare(sim_worker *w, sim_sample *x, const oct_plan *plan, oc
             OCT_TRY(compare_lengths(w, x, k, y, err));
             continue;
         }
-        if (w->s->rows[k]) {
+        if (w->s->end[k].rows) {
             OCT_TRY(sort_rows(w, x->output[k], y, err));
         } else {
             OCT_TRY(reserve(w, y->count, err));
@@ -219,7 +219,7 @@ oct_status oct_sim_make_graph(oct_sim_core *s, sim_constants kind, const bool *r
     if (!tap || !none || !g->runner)
         return oct_nomem(err);
     OCT_TRY(
-        oct_sim_graph(j, kind == SIM_REAL ? none : rounds, kind == SIM_ROUNDED, s->decided, &g->g, tap, &s->rows, err));
+        oct_sim_graph(j, kind == SIM_REAL ? none : rounds, kind == SIM_ROUNDED, s->decided, &g->g, tap, &s->end, err));
     s->n_outputs = g->g->n_output;
     return s->tap ? OCT_OK : list_taps(s, tap, err); /* the names are the same in all graphs */
 }

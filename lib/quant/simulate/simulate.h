@@ -82,14 +82,19 @@ oct_status oct_sim_show(oct_sim *s, const bool *value,
                         void (*show)(void *arg, size_t sample, size_t tap, const oct_operand *t), void *arg,
                         oct_err *err);
 
+/* What is known of a value on which errors are measured. */
+typedef struct oct_sim_end {
+    bool rows; /* its rows are in an order that values chose */
+    int axis;  /* a Softmax or LogSoftmax compares its elements along this axis; -1: none does */
+} oct_sim_end;
+
 /* The graph that such a plan runs: a copy of the job's graph in which integer operators read float values through
  * values of their own. rounds[node]: whether the weights and bias of the node are rounded; NULL: all are. constants:
  * the same for constants of other operators. tap[n_values * OCT_SIM_WAYS], allocated in arena: by rounding, the name of
  * the value that is rounded; NULL: none. Its outputs are the values on which errors are measured: the outputs of the
- * job's graph, or real numbers before them. (*rows)[n_output], allocated in arena: whether the rows of such an output
- * are in an order that values chose. */
+ * job's graph, or real numbers before them. (*end)[n_output], allocated in arena: what is known of them. */
 oct_status oct_sim_graph(const oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g,
-                         const char **tap, bool **rows, oct_err *err);
+                         const char **tap, oct_sim_end **end, oct_err *err);
 /* Whether the job rounds the weights of a node, or gives it an own form. */
 bool oct_sim_rounds(const oct_qjob *j, int node);
 /* Whether the job rounds something at a node that the simulation does not: everything that is decided should be

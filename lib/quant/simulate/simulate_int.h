@@ -22,8 +22,10 @@ typedef struct sim_sample {
 
 /* How an output is seen before its error is measured. */
 typedef struct sim_view {
-    enum { SIM_VIEW_PLAIN, SIM_VIEW_LOGITS, SIM_VIEW_BOXES } kind;
-    double typical; /* of boxes: the median of their areas */
+    enum { SIM_VIEW_PLAIN, SIM_VIEW_LOGITS, SIM_VIEW_CENTERED, SIM_VIEW_SHARES, SIM_VIEW_BOXES } kind;
+    double typical;              /* of boxes: the median of their areas */
+    int64_t outer, along, inner; /* of rows that a Softmax compares: how many there are before, on and behind its axis;
+                                    inner 0: unknown */
 } sim_view;
 
 /* The graphs of a simulation, which differ in their constants. */
@@ -68,7 +70,7 @@ struct oct_sim_core {
     int *tapped;      /* the corresponding rounding (simulate.h) */
     size_t n_taps;
     sim_graph graph[SIM_GRAPHS];
-    bool *rows; /* [n_outputs]: the rows are in an order that values chose; the same in all graphs */
+    oct_sim_end *end; /* [n_outputs]; the same in all graphs */
     /* the current run: */
     const oct_sim *set;
     const oct_sim_mask *mask;
