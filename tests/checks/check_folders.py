@@ -261,6 +261,88 @@ def cache(check):
     check.hold("cache: as without links", files(check.folder / "cache.new") == files(check.folder / "sentence-transformers.new"))
 
 
+def noise(array, rng):
+    return (rng.standard_normal(array.shape) * array.std()).astype(array.dtype)
+
+
+def publish(path, change):
+    """A variant of a model, as somebody has published it: change(model) damages it."""
+    model = onnx.load(path.parent / "model.onnx")
+    change(model)
+    onnx.save(model, path)
+
+
+def constant(model, end):
+    return next(t for t in model.graph.initializer if t.name.endswith(end))
+
+
+def audits(check):
+    """What others published: near chance, Casts that do not fit, data that are missing, other ends, cut short; each is found, and nothing else."""
+    rng, source = np.random.default_rng(8), check.folder / "published"
+    shutil.copytree(check.folder / "transformers.js", source)
+    onnxs = source / "onnx"
+    shutil.copy(check.folder / "transformers.js.new/onnx/model_q4.onnx", onnxs)
+    check.convert(onnxs / "model.onnx", onnxs / "model_fp16.onnx", "--scheme", "fp16", "--no-keep-io-types")
+
+    def near_chance(model):
+        for t in model.graph.initializer:
+            if len(t.dims) == 2 and t.dims[0] * t.dims[1] > 1000:
+                t.CopyFrom(onnx.numpy_helper.from_array(noise(onnx.numpy_helper.to_array(t), rng), t.name))
+
+    def without_cast(model):
+        t = constant(model, "0.up_proj.weight")
+        t.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(t).astype(np.float16), t.name))
+
+    def renamed(model):
+        for node in model.graph.node:
+            for i, name in enumerate(node.output):
+                node.output[i] = "scores" if name == "logits" else name
+        model.graph.output[0].name = "scores"
+    publish(onnxs / "model_quantized.onnx", near_chance)
+    publish(onnxs / "model_q4f16.onnx", without_cast)
+    publish(onnxs / "model_uint8.onnx", renamed)
+    onnx.save(onnx.load(onnxs / "model.onnx"), onnxs / "model_int8.onnx", save_as_external_data=True, location="model_int8.onnx_data", size_threshold=1024)
+    (onnxs / "model_int8.onnx_data").unlink()
+    (onnxs / "model_bnb4.onnx").write_bytes((onnxs / "model.onnx").read_bytes()[:5000])
+    for word in ("q4f16", "int8", "bnb4"):  # ONNX Runtime says the same
+        try:
+            peer.session(str(onnxs / f"model_{word}.onnx"))
+            check.hold(f"audit: {word} does not load in ONNX Runtime", False)
+        except Exception:  # pylint: disable=broad-except
+            check.hold(f"audit: {word} does not load in ONNX Runtime", True)
+    want = {"q4": "loads", "fp16": "loads", "q8": "loads", "q4f16": "does not load", "int8": "does not load", "bnb4": "does not load", "uint8": "other ends"}
+    texts = check.folder / "texts.jsonl"
+    for data, said in (([], want), (["--data", texts, "--samples", "20"], want | {"q4": "fits", "fp16": "fits", "q8": "near chance"})):
+        report = check.folder / "audit.json"
+        done = subprocess.run([check.qeval, "audit", source, *data, "--json", report], capture_output=True, text=True)
+        got = json.loads(report.read_text())["variants"]
+        check.hold(f"audit: verdicts {len(data)}", {v["variant"]: v["verdict"] for v in got} == said, str({v["variant"]: (v["verdict"], v["why"]) for v in got}))
+        check.hold(f"audit: exit {len(data)}", done.returncode == 1 and "variants cannot be used" in done.stderr, done.stderr)
+        why = {v["variant"]: v["why"] or "" for v in got}
+        check.hold("audit: why", "up_proj" in why["q4f16"] and "float16" in why["q4f16"] and "model_int8.onnx_data" in why["int8"] and "'logits'" in why["uint8"], str(why))
+    by = {v["variant"]: v for v in got}
+    feed = [feed_of(onnxs / "model.onnx") | {"input_ids": np.array([ids]), "attention_mask": np.ones((1, len(ids)), np.int64), "position_ids": np.arange(len(ids))[None]}
+            for ids in (json.loads(line)["input_ids"] for line in texts.read_text().splitlines())]
+    worst = min(sqnr([np.stack([peer.session(str(onnxs / "model.onnx")).run(None, f)[k] for f in feed])],
+                     [np.stack([peer.session(str(onnxs / "model_q4.onnx")).run(None, f)[k] for f in feed])]) for k in range(5))
+    check.hold("audit: SQNR", abs(by["q4"]["output_sqnr_db"] - worst) < 1.5, f"{by['q4']['output_sqnr_db']} {worst}")
+    report = check.folder / "pair.json"
+    pair = [check.qeval, check.folder / "transformers.js", check.folder / "transformers.js.new", "--data", texts, "-q", "--json", report]
+    done = subprocess.run(pair, capture_output=True, text=True)
+    check.hold("audit: two folders", done.returncode == 0 and [v["verdict"] for v in json.loads(report.read_text())["variants"]] == ["fits"], done.stderr)
+    done = subprocess.run([*pair, "--min-sqnr", "60"], capture_output=True, text=True)
+    check.hold("audit: a gate", done.returncode == 1 and [v["verdict"] for v in json.loads(report.read_text())["variants"]] == ["misses a gate"], done.stderr)
+    half = check.folder / "halfway"
+    shutil.copytree(check.folder / "optimum.new", half)
+    (half / "encoder_model.onnx").unlink()
+    done = subprocess.run([check.qeval, check.folder / "optimum", half, "--data", f"decoder_model={texts}", "-q", "--json", report], capture_output=True, text=True)
+    got = {v["model"]: v["verdict"] for v in json.loads(report.read_text())["variants"]}
+    check.hold("audit: one is missing", done.returncode == 1 and got == {"encoder_model.onnx": "missing", "decoder_model.onnx": "fits", "decoder_model_merged.onnx": "loads",
+                                                                         "decoder_with_past_model.onnx": "loads"}, str(got))
+    done = subprocess.run([check.qeval, "audit", check.folder / "optimum"], capture_output=True, text=True)
+    check.hold("audit: no variants", done.returncode == 2 and "there are no variants beside its float models" in done.stderr, done.stderr)
+
+
 def killed(check):
     """A run that ends early leaves neither a folder nor what it was written in."""
     big = folders.genai(check.folder / "big", width=512, layers=4, heads=8)
@@ -336,7 +418,7 @@ def main():
     args = options(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-folders-") as folder:
         check = Checker(args, Path(folder))
-        for part in (kinds, configuration, sharing, samples, mistakes, cache, killed, loaders):
+        for part in (kinds, configuration, sharing, samples, audits, mistakes, cache, killed, loaders):
             part(check)
         return check.finish()
 

@@ -1,6 +1,7 @@
 /* qeval: compares a float model with quantized ones: accuracy, errors, latency, memory and size. */
 #include "qeval/qeval.h"
 
+#include "api/folder/folder_recipe.h"
 #include "base/io.h"
 #include "cli/textfmt.h"
 
@@ -149,11 +150,19 @@ static oct_status evaluate(session *s, oct_err *err)
                              : compare(s, err);
 }
 
+/* Folders: two are compared, or the variants in one. */
+static bool is_of_folders(const qeval_args *a)
+{
+    return a->audit || (oct_path_is_dir(a->x.model) && (a->recipe || a->others.n));
+}
+
 static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
 {
     OCT_TRY(tool_read_shard(&a->data, err));
     const char *const written[] = { a->part, a->outputs, a->x.html, a->junit, a->markdown, cli->json };
     const octet_evaluate_options x = evaluate_options(cli, a);
+    if (is_of_folders(a))
+        return qeval_folder(&x, a->recipe, cli, err);
     oct_buf command = OCT_BUF_INIT;
     tool_command_line(&command, cli, a->argc, a->argv);
     const oct_evaluation_host h = { .voice = tool_voice(cli),
@@ -212,17 +221,31 @@ static const char *runner_for_name(size_t i, const char **summary)
         OPT_FILE(                                                                                                                  \
             0, "baseline", &(a)->x.baseline,                                                                                       \
             "an earlier --json report: nothing may be worse by more than noise explains, and sizes by more than 1 %")
+#define QEVAL_OPT_RECIPE(a)                                        \
+    OPT_ENUM_OR_FILE(0, "recipe", &(a)->recipe, qeval_recipe_name, \
+                     "what becomes of the files of a folder [default: by what it holds]")
 #define QEVAL_OPT_REPORTS(a)                                          \
     OPT_OUT(0, "html", &(a)->x.html, "write a page for the browser"), \
         OPT_OUT(0, "junit", &(a)->junit, "write JUnit XML, for CI"),  \
         OPT_OUT(0, "markdown", &(a)->markdown, "write short tables in Markdown; for the summary of a CI job")
 
+/* The built-in recipes, and "auto". */
+static const char *qeval_recipe_name(size_t i, const char **summary)
+{
+    if (i > 0)
+        return oct_folder_recipe_builtin(i - 1, summary);
+    if (summary)
+        *summary = "the first one that the folder fits";
+    return "auto";
+}
+
 int qeval_main(int argc, char **argv)
 {
     qeval_args a = { .rtol = 1e-3, .atol = 1e-5, .x.runner_timeout = 120, .argc = argc, .argv = argv };
     const oct_cli_opt opts[] = {
-        OPT_POSITIONAL("FLOAT", &a.x.model, "the float ONNX model, to which the others are compared"),
-        OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool"),
+        OPT_POSITIONAL("FLOAT", &a.x.model,
+                       "the float ONNX model, to which the others are compared; or a folder with one or several"),
+        OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool; or a folder of them"),
         TOOL_OPT_DATA(&a.data),
         TOOL_OPT_LABELS(&a.data),
         OPT_INT(
@@ -235,6 +258,7 @@ int qeval_main(int argc, char **argv)
                 "use only part I of N, counted from 0, of the samples; auto and auto/N ask the job's environment"),
         OPT_OUT('o', "output", &a.part, "file to write: the part, for 'qeval merge'"),
         OPT_GROUP("Comparison"),
+        QEVAL_OPT_RECIPE(&a),
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names,
                   "metric to compute: one or several [default: those that apply]"),
         TOOL_OPT_JUDGING(&a.x),
@@ -422,7 +446,41 @@ int qeval_main(int argc, char **argv)
         OPT_COMMON,
         OPT_END,
     };
+    const oct_cli_opt audit[] = {
+        OPT_POSITIONAL("FOLDER", &a.x.model, "folder of models with variants, as others have published it"),
+        TOOL_OPT_DATA(&a.data),
+        TOOL_OPT_LABELS(&a.data),
+        OPT_GROUP("Comparison"),
+        QEVAL_OPT_RECIPE(&a),
+        OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names,
+                  "metric to compute: one or several [default: those that apply]"),
+        TOOL_OPT_JUDGING(&a.x),
+        OPT_GROUP("Gates: exit 1 when a quantized model does not meet one"),
+        OPT_MULTI(
+            0, "max-drop", &a.max_drop, "[M=]D",
+            "how much worse the metric may be: M, else the first; 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"),
+        OPT_STR(0, "min-agreement", &a.x.min_agreement, "SHARE",
+                "share of samples on which the largest output is the float model's: 99%, 0.99"),
+        OPT_STR(0, "min-sqnr", &a.x.min_sqnr, "DB", "signal to quantization noise of the worst output"),
+        OPT_NEEDS("preprocess", "data"),
+        OPT_NEEDS("samples", "data"),
+        OPT_NEEDS("skip-bad", "data"),
+        OPT_NEEDS("generate", "data"),
+        OPT_NEEDS("labels", "data"),
+        OPT_NEEDS("metric", "data"),
+        OPT_NEEDS("decode", "data"),
+        OPT_NEEDS("truth", "data"),
+        OPT_NEEDS("max-drop", "data"),
+        OPT_NEEDS("min-agreement", "data"),
+        OPT_NEEDS("min-sqnr", "data"),
+        OPT_CONFLICT("labels", "generate"),
+        OPT_COMMON,
+        OPT_USUAL("data preprocess samples recipe metric max-drop json threads quiet"),
+        OPT_END,
+    };
     const oct_cli_command commands[] = {
+        { "audit", "judge the variants of models that a folder holds", audit,
+          "  qeval audit downloaded/ --data texts.jsonl\n" },
         { "merge", "report on all parts", merge, "  qeval merge a.part b.part --max-drop 0.5% --json report.json\n" },
     };
     oct_err err = OCT_ERR_INIT;
@@ -443,6 +501,7 @@ int qeval_main(int argc, char **argv)
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);
     if (s == OCT_OK && !cli.done)
         s = tool_start(&cli, &err);
+    a.audit = cli.command && strcmp(cli.command->name, "audit") == 0;
     if (s == OCT_OK && !cli.done)
         s = run(&a, &cli, &err);
     return tool_finish(&cli, s, &err);

@@ -19,6 +19,8 @@ typedef struct qeval_args {
     bool print_plan;
     const char *part;   /* the output file for a part of the samples; NULL: all samples are evaluated */
     oct_cli_list parts; /* parts to be joined; empty: samples are run */
+    bool audit;
+    const char *recipe; /* of a folder; NULL: not given */
     const char *outputs, *junit, *markdown, *sensitivity_file;
 } qeval_args;
 
@@ -33,5 +35,8 @@ oct_status qeval_print_classes(const oct_item *report, const oct_item *model, FI
  * the JSON. */
 oct_status qeval_sensitivity(const octet_evaluate_options *x, const char *file, const oct_evaluation_host *h,
                              oct_cli *cli, oct_err *err);
+
+/* audit_report.c: judges the variants of the models of a folder, and prints it. */
+oct_status qeval_folder(const octet_evaluate_options *x, const char *recipe, oct_cli *cli, oct_err *err);
 
 #endif

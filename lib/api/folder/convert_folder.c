@@ -537,8 +537,8 @@ static oct_status note_missing(void *arg, const char *text, oct_err *err)
 static oct_status check_loaded(job *j, made *d, oct_model *source, oct_model *made_model, oct_err *err)
 {
     const octet_convert_options *x = j->x;
-    const bool types = !x->input_types.n && !x->output_types.n && x->keep_io_types;
-    const oct_status s = oct_demands_alike(source, made_model, types, err);
+    const bool retyped = x->input_types.n || x->output_types.n || !x->keep_io_types;
+    const oct_status s = oct_demands_alike(source, made_model, retyped ? OCT_ALIKE_RETYPED : OCT_ALIKE_MADE, err);
     if (s != OCT_OK) {
         oct_within(err, "%s: %s would not load this", d->result, j->f.recipe->name);
         return s;

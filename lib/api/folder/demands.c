@@ -34,10 +34,20 @@ static bool same_shape(const oct_shape *a, const oct_shape *b)
     return true;
 }
 
-static oct_status check_end(const char *what, const oct_value *s, const oct_value *m, bool types, oct_err *err)
+static bool is_float(oct_dtype t)
+{
+    return t == OCT_F32 || t == OCT_F16 || t == OCT_BF16;
+}
+
+static bool same_type(oct_dtype a, oct_dtype b, oct_alike how)
+{
+    return a == b || how == OCT_ALIKE_RETYPED || (how == OCT_ALIKE_PUBLISHED && is_float(a) && is_float(b));
+}
+
+static oct_status check_end(const char *what, const oct_value *s, const oct_value *m, oct_alike how, oct_err *err)
 {
     char was[256], is[256];
-    if (types && s->dtype != m->dtype && s->kind == m->kind)
+    if (s->kind == m->kind && !same_type(s->dtype, m->dtype, how))
         return oct_fail(err, OCT_EMALFORMED, "%s '%s' is %s, and that of the float model is %s", what, m->name,
                         oct_dtype_name(m->dtype), oct_dtype_name(s->dtype));
     if (s->kind != m->kind || same_shape(&s->shape, &m->shape))
@@ -47,19 +57,38 @@ static oct_status check_end(const char *what, const oct_value *s, const oct_valu
     return oct_fail(err, OCT_EMALFORMED, "%s '%s' is %s, and that of the float model is %s", what, m->name, is, was);
 }
 
-static oct_status check_list(const char *what, const oct_graph *s, const int *of_s, size_t n_s, const oct_graph *m,
-                             const int *of_m, size_t n_m, bool types, oct_err *err)
+typedef struct side {
+    const oct_graph *g;
+    const int *v;
+    size_t n;
+} side;
+
+/* The end that stands for the i-th of the other side; NULL: there is none. */
+static const oct_value *find_end(const side *in, const char *name, size_t i, oct_alike how)
 {
-    for (size_t i = 0; i < n_s; i++) {
-        const oct_value *want = &s->value[of_s[i]], *is = i < n_m ? &m->value[of_m[i]] : NULL;
+    if (how != OCT_ALIKE_PUBLISHED)
+        return i < in->n ? &in->g->value[in->v[i]] : NULL;
+    for (size_t k = 0; k < in->n; k++)
+        if (strcmp(in->g->value[in->v[k]].name, name) == 0)
+            return &in->g->value[in->v[k]];
+    return NULL;
+}
+
+static oct_status check_side(const char *what, side s, side m, oct_alike how, oct_err *err)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        const oct_value *want = &s.g->value[s.v[i]], *is = find_end(&m, want->name, i, how);
         if (!is || strcmp(want->name, is->name) != 0)
             return oct_fail(err, OCT_EMALFORMED, "the %s '%s' of the float model is %s%s%s", what, want->name,
                             is ? "'" : "not there", is ? is->name : "", is ? "' here" : "");
-        OCT_TRY(check_end(what, want, is, types, err));
+        OCT_TRY(check_end(what, want, is, how, err));
     }
-    return n_m == n_s ? OCT_OK
-                      : oct_fail(err, OCT_EMALFORMED, "it has the %s '%s', which the float model does not have", what,
-                                 m->value[of_m[n_s]].name);
+    for (size_t i = 0; i < m.n; i++) {
+        const char *name = m.g->value[m.v[i]].name;
+        if (i >= s.n || !find_end(&s, name, i, how))
+            return oct_fail(err, OCT_EMALFORMED, "it has the %s '%s', which the float model does not have", what, name);
+    }
+    return OCT_OK;
 }
 
 static oct_status check_metadata(const oct_model *source, const oct_model *made, oct_err *err)
@@ -71,14 +100,20 @@ static oct_status check_metadata(const oct_model *source, const oct_model *made,
     return OCT_OK;
 }
 
-oct_status oct_demands_alike(const oct_model *source, oct_model *made, bool types, oct_err *err)
+oct_status oct_demands_types(oct_model *made, oct_err *err)
 {
-    const oct_graph *s = source->graph, *m = made->graph;
-    OCT_TRY(check_list("input", s, s->input, s->n_input, m, m->input, m->n_input, types, err));
-    OCT_TRY(check_list("output", s, s->output, s->n_output, m, m->output, m->n_output, types, err));
-    OCT_TRY(check_metadata(source, made, err));
     OCT_TRY(oct_infer_shapes(made->graph, err));
     return oct_check_types(made->graph, err);
+}
+
+oct_status oct_demands_alike(const oct_model *source, oct_model *made, oct_alike how, oct_err *err)
+{
+    const oct_graph *s = source->graph, *m = made->graph;
+    OCT_TRY(check_side("input", (side){ s, s->input, s->n_input }, (side){ m, m->input, m->n_input }, how, err));
+    OCT_TRY(check_side("output", (side){ s, s->output, s->n_output }, (side){ m, m->output, m->n_output }, how, err));
+    if (how != OCT_ALIKE_PUBLISHED)
+        OCT_TRY(check_metadata(source, made, err));
+    return oct_demands_types(made, err);
 }
 
 /* ---- what a recipe asks for ---- */

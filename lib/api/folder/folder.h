@@ -3,6 +3,7 @@
 #define OCT_API_FOLDER_H
 
 #include "api/folder/folder_plan.h"
+#include "api/evaluation.h"
 #include "api/session.h"
 
 /* Converts the folder x->model by a recipe (NULL: "auto") into the new folder x->output, and makes the report, of
@@ -15,6 +16,14 @@
  * and the errors of conversions, which name the file. */
 oct_status oct_folder_convert(const octet_convert_options *x, const char *recipe, const oct_session_host *h,
                               oct_document *to, oct_err *err);
+
+/* Judges other variants of the models of the folder x->model: those of the folder x->quantized, or, if that is empty,
+ * those in the same folder, as others have published them. Makes the report, of schema octet-audit-1: of each whether
+ * it loads, whether it has the float model's inputs and outputs, and with samples (as above) what it costs.
+ * OCT_EGOAL: there is a report, and a variant does not load, has other ends, computes something else or misses a
+ * gate. */
+oct_status oct_folder_audit(const octet_evaluate_options *x, const char *recipe, const oct_evaluation_host *h,
+                            oct_document *to, oct_err *err);
 
 /* For the files that implement these: the samples for a model; none where all are for others. The list is made in the
  * arena. */
