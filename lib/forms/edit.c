@@ -18,7 +18,7 @@ oct_status oct_edit_value(oct_graph *g, const char *base, const char *suffix, oc
     if (like < 0)
         return OCT_OK;
     const oct_shape s = g->value[like].shape;
-    g->value[*v].was_f16 = g->value[like].was_f16;
+    g->value[*v].own_type = g->value[like].own_type;
     return oct_graph_set_shape(g, *v, s.rank, s.d, err);
 }
 

@@ -79,7 +79,7 @@ typedef struct oct_value {
     int producer;   /* node; -1: graph input, constant, or captured value */
     int outer;      /* in a nested graph: the captured value of the outer graph; else -1 */
     bool is_input, is_output;
-    bool was_f16;               /* it was float16 in the file, and is read as float32 (passes/to_float32.h) */
+    oct_dtype own_type; /* float16 or bfloat16: it was that in the file, and is read as float32 (passes/to_float32.h) */
     const oct_tensor *constant; /* the constant's value, or NULL */
     /* If set, the tensor is stored as integers, and its elements are the real numbers that these represent, of dtype
      * f32 or a 16-bit float: all readers of the value see the rounded numbers. NULL: elements are of type dtype.
@@ -332,15 +332,19 @@ oct_status oct_graph_new_nested(oct_graph *outer, oct_graph **nested, oct_err *e
 oct_status oct_node_set_graph(oct_graph *g, int node, const char *attr, oct_graph *nested, oct_err *err);
 /* The value of a nested graph that stands for value `outer` of the graph around it; made at the first call. */
 oct_status oct_graph_capture(oct_graph *nested, int outer, int *value, oct_err *err);
+/* Replaces captures of `from` by captures of `to` in node's nested graphs. */
+oct_status oct_graph_recapture(oct_graph *g, int node, int from, int to, oct_err *err);
 /* Sets node's list of captures to what its nested graphs capture. To be called when these are complete, and after they
  * changed. */
 oct_status oct_graph_set_captures(oct_graph *g, int node, oct_err *err);
 /* Copies the properties of captured values (type, shape, elements, constant, quantization) to the values that represent
  * them in node's nested graphs. */
 oct_status oct_graph_pass_on(oct_graph *g, int node, oct_err *err);
+/* Whether a constant has to stay in its nested graph. */
+typedef bool (*oct_stays_nested)(const oct_graph *nested, int value);
 /* Replaces equal constants of nested graphs, of at least so many bytes, by captures of one constant in the outermost
- * graph g, which is added if necessary. */
-oct_status oct_graph_share_constants(oct_graph *g, size_t least, oct_err *err);
+ * graph g, which is added if necessary. Those that stay (NULL: none do) are left alone. */
+oct_status oct_graph_share_constants(oct_graph *g, size_t least, oct_stays_nested stays, oct_err *err);
 /* The name of a value in files: for a captured value, that of the outer value. */
 const char *oct_value_name(const oct_graph *g, int value);
 /* Whether the graph or one nested in it was changed since it was loaded. */

@@ -8,8 +8,6 @@
 oct_status oct_graph_add_use(oct_graph *g, int value, int node, int slot, oct_err *err);
 void oct_graph_drop_use(oct_graph *g, int value, int node, int slot);
 
-/* Replaces captures of `from` by captures of `to` in node's nested graphs. */
-oct_status oct_graph_recapture(oct_graph *g, int node, int from, int to, oct_err *err);
 /* Removes the captures of node for which no nested graph has a value any more. */
 void oct_graph_drop_captures(oct_graph *g, int node);
 

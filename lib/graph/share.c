@@ -23,18 +23,18 @@ static bool is_shareable(const oct_value *v, size_t least)
 }
 
 /* Those of the outermost graph come first. */
-static oct_status list_constants(oct_graph *g, size_t least, shared_list *to, oct_err *err)
+static oct_status list_constants(oct_graph *g, size_t least, oct_stays_nested stays, shared_list *to, oct_err *err)
 {
     oct_graph *nested;
     for (size_t v = 0; v < g->n_value; v++)
-        if (is_shareable(&g->value[v], least)) {
+        if (is_shareable(&g->value[v], least) && !(g->outer && stays && stays(g, (int)v))) {
             if (!OCT_GROW(to->arena, to->of, to->n, to->cap))
                 return oct_nomem(err);
             to->of[to->n++] = (shared){ g, (int)v, g->outer ? -1 : (int)v };
         }
     for (size_t i = 0; i < g->n_order; i++)
         for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++)
-            OCT_TRY(list_constants(nested, least, to, err));
+            OCT_TRY(list_constants(nested, least, stays, to, err));
     return OCT_OK;
 }
 
@@ -122,10 +122,10 @@ oct_status oct_graph_update_captures(oct_graph *g, oct_err *err)
     return pass_all_on(g, err);
 }
 
-oct_status oct_graph_share_constants(oct_graph *g, size_t least, oct_err *err)
+oct_status oct_graph_share_constants(oct_graph *g, size_t least, oct_stays_nested stays, oct_err *err)
 {
     shared_list l = { .arena = oct_arena_create() };
-    oct_status s = l.arena ? list_constants(g, least, &l, err) : oct_nomem(err);
+    oct_status s = l.arena ? list_constants(g, least, stays, &l, err) : oct_nomem(err);
     for (size_t i = 0; s == OCT_OK && i < l.n; i++)
         if (l.of[i].g->outer)
             s = share_one(g, &l, &l.of[i], err);

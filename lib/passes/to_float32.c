@@ -90,7 +90,7 @@ static oct_status widen_values(oct_graph *g, bool keeps_weights, oct_widened *w,
         if (v->dead || v->kind != OCT_VALUE_TENSOR || !is_narrow(v->dtype) || is_end(g, (int)i) ||
             (keeps_weights && is_weights(g, (int)i)))
             continue;
-        v->was_f16 = v->dtype == OCT_F16;
+        v->own_type = v->dtype == OCT_F64 ? OCT_UNDEFINED : v->dtype;
         if (v->constant && v->outer < 0) {
             const oct_tensor *wide;
             OCT_TRY(wide_tensor(g->arena, v->constant, &wide, err));
@@ -154,7 +154,7 @@ static oct_status wide_value(oct_graph *g, int v, int *wide, oct_err *err)
     if (!name)
         return oct_nomem(err);
     OCT_TRY(oct_graph_new_value(g, name, OCT_F32, wide, err));
-    g->value[*wide].was_f16 = g->value[v].dtype == OCT_F16;
+    g->value[*wide].own_type = g->value[v].dtype == OCT_F64 ? OCT_UNDEFINED : g->value[v].dtype;
     const oct_shape s = g->value[v].shape;
     return s.rank < 0 ? OCT_OK : oct_graph_set_shape(g, *wide, s.rank, s.d, err);
 }

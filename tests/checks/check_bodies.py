@@ -4,7 +4,7 @@
     check_bodies.py [--qconvert PROGRAM] [--qeval PROGRAM] [--shared FOLDER] [-v]
 
 Small networks with random weights are made: both branches of an If (once with the same names in both), a Loop, a Scan, an LSTM
-inside an If inside a Loop, an LSTM spelled out in a Loop, branches that read one matrix, two products in each kind of body; with --shared also silero_vad_16k. Each is converted by every scheme. The output must pass the ONNX checker, its
+inside an If inside a Loop, an LSTM spelled out in a Loop, branches that read one matrix, two products in each kind of body, and all of them in float16; with --shared also silero_vad_16k. Each is converted by every scheme. The output must pass the ONNX checker, its
 bodies must hold the operators of the scheme, and no product in them may have kept float weights that the scheme quantizes; the report
 must list every node of every body; ONNX Runtime's outputs must be near to those of the float model, and ours to ONNX Runtime's; the
 file must not depend on the number of threads.
@@ -142,6 +142,40 @@ def check(c, name, make, expected):
         c.hold(f"{name} {scheme}: ours", sqnr(got, ours) > agree, f"{sqnr(got, ours):.1f} dB")
 
 
+def check_halves(c):
+    """A model of 16-bit floats in blocks stays what it is, in bodies and at their ends: no Cast of a float, scales in the type."""
+    float16, bfloat16 = onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16
+    nets = {name: NETS[name][0] for name in ("branches", "loop", "scan", "lstm", "one matrix")}
+    nets |= {f"two in {place}": lambda path, place=place: bodies.two_products(path, place) for place in ("if", "branches", "loop", "scan")}
+    for name, make in nets.items():
+        model, half, out = (c.folder / f"{name}.{end}.onnx" for end in ("wide", "half", "half.q"))
+        tests = make(model)[:8]
+        c.convert(model, c.folder / "wide.q.onnx", "--scheme", "weight-only")
+        want = run_ort(c.folder / "wide.q.onnx", tests)
+        for to, least in ((float16, 30.0), (bfloat16, 20.0)):
+            if to == bfloat16 and name == "branches":
+                continue  # its convolutions would need opset 22
+            what = f"{name} in {'float16' if to == float16 else 'bfloat16'}"
+            net = onnx.load(model)
+            bodies.narrow(net.graph, to)
+            onnx.save(net, half)
+            c.convert(half, out, "--scheme", "weight-only", *(["--target", "octet"] if to == bfloat16 else []))
+            made = onnx.load(out)
+            left = [f"{path}{n.name}" for path, n in bodies.each_node(made.graph) if n.op_type == "Cast"]
+            c.hold(f"{what}: no Cast", not left, str(left))
+            constants = all_constants(made.graph)
+            c.hold(f"{what}: scales", {t for n, t in constants.items() if re.search(r"_scale(_\d+)?$", n)} == {to}, str(constants))
+            c.hold(f"{what}: no float32", onnx.TensorProto.FLOAT not in constants.values(), str(constants))
+            if to == bfloat16:  # .npy has none
+                bodies.widen_outputs(made)
+                onnx.save(made, out)
+            got = c.run_ours(out, tests)
+            c.hold(f"{what}: ours as float32 in the same bits", sqnr(want, got) > least, f"{sqnr(want, got):.1f} dB")
+            if to == float16:
+                theirs = [x.astype(np.float32) for x in run_ort(out, [x.astype(np.float16) for x in tests])]
+                c.hold(f"{what}: ONNX Runtime", sqnr(want, theirs) > least, f"{sqnr(want, theirs):.1f} dB")
+
+
 def check_forecast(c):
     """Without samples the size with them is foretold: a matrix that two branches read is counted once."""
     model, out = c.folder / "one matrix.onnx", c.folder / "forecast.onnx"
@@ -237,6 +271,7 @@ def main():
         c = Checker(args, Path(folder))
         for name, (make, expected) in NETS.items():
             check(c, name, make, expected)
+        check_halves(c)
         check_forecast(c)
         check_rounding(c)
         check_inside(c)

@@ -12,6 +12,7 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -137,9 +138,11 @@ def given(check, model, ids):
 
 def float_casts(path):
     """How many Casts change a float into another type of float. Rows of a table in 8 bits are cast, too."""
-    model = onnx.load(path)
-    types = {t.name: t.data_type for t in model.graph.initializer} | {v.name: v.type.tensor_type.elem_type for v in model.graph.input}
-    made = {o: n for n in model.graph.node for o in n.output}
+    graph = onnx.load(path).graph
+    nodes = [n for _, n in decoders.each_node(graph)]
+    nested = [a.g for n in nodes for a in n.attribute if a.type == onnx.AttributeProto.GRAPH]
+    types = {t.name: t.data_type for g in (graph, *nested) for t in g.initializer} | {v.name: v.type.tensor_type.elem_type for v in graph.input}
+    made = {o: n for n in nodes for o in n.output}
 
     def is_number(name):  # of integers that a Gather picked
         while name in made and made[name].op_type in ("Gather", "Reshape", "Transpose"):
@@ -147,7 +150,7 @@ def float_casts(path):
         return types.get(name) in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8, onnx.TensorProto.INT64)
 
     to = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16)
-    return sum(n.op_type == "Cast" and n.attribute[0].i in to and not is_number(n.input[0]) for n in model.graph.node)
+    return sum(n.op_type == "Cast" and n.attribute[0].i in to and not is_number(n.input[0]) for n in nodes)
 
 
 def theirs(model, out):
@@ -165,7 +168,9 @@ def theirs(model, out):
 def halves(check):
     """float16 stays float16."""
     feeds = {"input_ids": np.random.default_rng(2).integers(0, 400, (3, 10))}
-    for name, form, wide in (("first", "first", False), ("past", "past", False), ("past, norms in float32", "past", True), ("genai", "genai", False)):
+    cases = [(form, form, False) for form in ("first", "past", "merged", "genai")]
+    cases += [(f"{form}, norms in float32", form, True) for form in ("past", "merged")]
+    for name, form, wide in cases:
         model, peers, out = (check.folder / f"half.{end}.onnx" for end in ("float", "peer", "blocks"))
         decoders.Decoder(dtype="float16", wide_norms=wide).write(model, form)
         casts = float_casts(model)
@@ -176,13 +181,15 @@ def halves(check):
             feed |= {k: v.astype(np.float16) for k, v in empty(3).items()}
         if form == "genai":
             feed["attention_mask"] = np.ones((3, 10), np.int64)
+        if form == "merged":
+            feed["use_cache_branch"] = np.array([True])
         want = peer.session(str(model)).run(None, feed)
         for kind in ([], ["--format", "qdq"]):
             check.convert(model, out, "--scheme", "weight-only", *kind)
             what = f"float16, {name}{' qdq' if kind else ''}"
             made = onnx.load(out)
             check.hold(f"{what}: Casts", float_casts(out) <= most, f"{float_casts(out)}, ONNX Runtime's quantizer {most}, before {casts}")
-            scales = {t.data_type for t in made.graph.initializer if t.name.endswith("_scale")}
+            scales = {t.data_type for t in made.graph.initializer if re.search(r"_scale(_\d+)?$", t.name)}
             check.hold(f"{what}: scales", scales == {onnx.TensorProto.FLOAT16}, str(scales))
             ends = [[v.type.tensor_type.elem_type for v in side] for m in (onnx.load(model), made) for side in (m.graph.input, m.graph.output)]
             check.hold(f"{what}: inputs and outputs", ends[:2] == ends[2:], str(ends))

@@ -202,6 +202,32 @@ def two_products(path, place, seed=18):
     return [np.asarray(n.rng.standard_normal((8, 64)) @ mix, np.float32) for _ in range(96)]
 
 
+def narrow(graph, to):
+    """Makes a graph of float32 and its bodies one of float16 or bfloat16 (`to`)."""
+    for t in [t for t in graph.initializer if t.data_type == F32]:
+        x = onnx.numpy_helper.to_array(t)
+        if to == TensorProto.FLOAT16:
+            t.CopyFrom(onnx.numpy_helper.from_array(x.astype(np.float16), t.name))
+        else:  # half to even
+            bits = np.frombuffer(x.tobytes(), np.uint32)
+            bits = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+            t.CopyFrom(TensorProto(name=t.name, data_type=to, dims=t.dims, raw_data=bits.astype(np.uint16).tobytes()))
+    for v in [*graph.input, *graph.output, *graph.value_info]:
+        if v.type.tensor_type.elem_type == F32:
+            v.type.tensor_type.elem_type = to
+    for a in (a for node in graph.node for a in node.attribute if a.type == onnx.AttributeProto.GRAPH):
+        narrow(a.g, to)
+
+
+def widen_outputs(model):
+    for v in model.graph.output:
+        for node in model.graph.node:
+            node.output[:] = [f"{o}_own" if o == v.name else o for o in node.output]
+            node.input[:] = [f"{i}_own" if i == v.name else i for i in node.input]
+        model.graph.node.append(helper.make_node("Cast", [f"{v.name}_own"], [v.name], to=F32))
+        v.type.tensor_type.elem_type = F32
+
+
 def each_node(graph, path=""):
     """(path of the graph, node) of a graph and those nested in it."""
     for node in graph.node:

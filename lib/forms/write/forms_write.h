@@ -60,6 +60,9 @@ oct_status oct_dedicate_pairs(oct_graph *g, bool quantizers, oct_err *err);
  * because the node is a Conv, ConvTranspose, Gemm or MatMul between a DequantizeLinear with one scale and a
  * QuantizeLinear. g: as in a file, with shapes inferred. */
 bool oct_rounds_at_load(const oct_graph *g, int node);
+/* Whether a constant is read by a DequantizeLinear in blocks. ONNX Runtime makes MatMulNBits of it and the product
+ * behind it, and fails if the constant is not in the same graph. */
+bool oct_is_in_blocks(const oct_graph *g, int v);
 /* Whether ONNX Runtime makes a MatMulNBits of the node, a MatMul with constant weights in blocks behind a
  * DequantizeLinear, which rounds its activations by the session's option; and what is to be said then. */
 bool oct_rounds_inputs_at_load(const oct_graph *g, int node);
@@ -102,9 +105,12 @@ oct_status oct_write_defaults(oct_graph *g, oct_err *err);
 oct_status oct_source_write(oct_graph *g, oct_dtype type, oct_err *err);
 
 /* In a written graph: the nodes whose results were of float16 before the graph was read as float32 compute in float16
- * again, where their operators take it and it represents their constants; stays: by node, those that do not. Shapes
- * must have been inferred. Casts that this makes void are removed. Subgraphs are not changed. */
-oct_status oct_own_type_write(oct_graph *g, const bool *stays, oct_err *err);
+ * again, where their operators take it and it represents their constants; with bf16, the same for bfloat16. stays: by
+ * node, those that do not. Shapes must have been inferred. Casts that this makes void are removed. Subgraphs are not
+ * changed. */
+oct_status oct_own_type_write(oct_graph *g, bool bf16, const bool *stays, oct_err *err);
+/* Before it, in g and its subgraphs: what If, Loop and Scan take and give has that type, on both sides, with Casts. */
+oct_status oct_own_ends_write(oct_graph *g, bool bf16, oct_err *err);
 
 /* The reason why a GRU or RNN with quantized matrices cannot be written in this form, or NULL. */
 const char *oct_no_body(const oct_graph *g, int node);

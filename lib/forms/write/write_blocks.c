@@ -24,7 +24,7 @@ static oct_status operator_constants(oct_writer *w, int b, const oct_nbits_form 
     OCT_TRY(oct_blocks_weights(q, f, w->g->arena, &by_columns, err));
     OCT_TRY(oct_write_qvals(w, b, q->qvals, &w->value[b].written[0], err));
     OCT_TRY(oct_edit_refer_matrix(w->g, base, "_scale", OCT_F32, f->n, oct_nbits_blocks(f), by_columns.scale, &v, err));
-    w->g->value[v].was_f16 = w->g->value[b].was_f16;
+    w->g->value[v].own_type = w->g->value[b].own_type;
     return by_columns.zero ? oct_edit_refer_matrix(w->g, base, "_zero_point", OCT_U8, f->n, oct_nbits_zero_bytes(f),
                                                    by_columns.zero, &v, err)
                            : OCT_OK;
@@ -84,6 +84,17 @@ oct_status oct_write_block_constant(oct_writer *w, int v, int before, oct_err *e
     OCT_TRY(oct_edit_node(g, "DequantizeLinear", in, e.zero ? 3 : 2, real, before, &node, err));
     OCT_TRY(oct_node_set_int(g, node, "axis", q->axis, err));
     return oct_node_set_int(g, node, "block_size", q->block, err);
+}
+
+bool oct_is_in_blocks(const oct_graph *g, int v)
+{
+    const oct_value *x = &g->value[v];
+    bool any = false;
+    for (size_t i = 0; i < x->n_uses && !any; i++) {
+        const oct_node *n = &g->node[x->uses[i].node];
+        any = x->uses[i].slot >= 0 && oct_is_op(n, "DequantizeLinear") && oct_node_int(n, "block_size", 0) > 0;
+    }
+    return any;
 }
 
 oct_status oct_write_blocks(oct_writer *w, int id, oct_err *err)

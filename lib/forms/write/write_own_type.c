@@ -1,7 +1,7 @@
 /* Gives a graph that was read as float32 its 16-bit type back: the nodes whose results had that type in the file
  * compute in it again, and the Casts are only those that the file needs.
  *
- * Values know what they were (oct_value.was_f16). Values that passes and forms have made follow their readers. */
+ * Values know what they were (oct_value.own_type). Values that passes and forms have made follow their readers. */
 #include "forms/edit.h"
 #include "forms/write/forms_write.h"
 
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { DEQUANTIZE_SINCE = 19 }; /* the opset from which on scales may be of float16 */
+enum { DEQUANTIZE_SINCE = 19 }; /* the opset from which on scales may be of 16 bits */
 
 /* ---- which nodes ---- */
 
@@ -22,8 +22,8 @@ static bool is_to(const oct_node *n, oct_dtype t)
     return oct_is_op(n, "Cast") && oct_node_int(n, "to", 0) == t;
 }
 
-/* Whether the operator computes in float16. Of those that quantize only what makes reals of constants does. */
-static bool takes(const oct_graph *g, int id)
+/* Whether the operator computes in a 16-bit type. Of those that quantize only what makes reals of constants does. */
+static bool takes(const oct_graph *g, int id, oct_dtype t)
 {
     const oct_node *n = &g->node[id];
     const oct_op *op = oct_op_of(g, id);
@@ -31,67 +31,73 @@ static bool takes(const oct_graph *g, int id)
         return false;
     if (oct_is_op(n, "DequantizeLinear"))
         return oct_graph_opset(g, "") >= DEQUANTIZE_SINCE;
-    if (op->is_qdq || op->f16 < 0 || (op->exec && !op->run) || (!n->domain[0] && oct_graph_opset(g, "") < op->f16))
+    const int since = t == OCT_F16 ? op->f16 : op->bf16;
+    if (op->is_qdq || since < 0 || (op->exec && !op->run) || (!n->domain[0] && oct_graph_opset(g, "") < since))
         return false;
     if (!n->domain[0])
         return true;
     const oct_signature *s = oct_signature_find(n->domain, n->op, INT64_MAX);
-    bool any = false;
-    for (int i = 0; i < n->n_in; i++)
-        any |= s && n->in[i] >= 0 && g->value[n->in[i]].dtype == OCT_F32 && oct_signature_takes(s, i, OCT_F16);
-    return any;
+    bool any = false, all = true;
+    for (int i = 0; i < n->n_in; i++) {
+        const bool real = s && n->in[i] >= 0 && g->value[n->in[i]].dtype == OCT_F32 && oct_half_follows(n, i);
+        any |= real;
+        all &= !real || oct_signature_takes(s, i, t);
+    }
+    return any && all;
 }
 
-/* Whether float16 represents a constant that passes or rounding have made: with noise 50 dB below it at most. */
-static bool fits(const oct_tensor *t)
+/* Whether a 16-bit type represents a constant that passes or rounding have made: with noise 50 dB below it at most for
+ * the 11 bits of float16, 40 dB for the 8 bits of bfloat16. */
+static bool fits(const oct_tensor *k, oct_dtype t)
 {
-    const float *x = t->data;
+    const float *x = k->data;
+    const double least = t == OCT_F16 ? 1e5 : 1e4;
     double power = 0, noise = 0;
-    for (int64_t i = 0; x && i < t->count; i++) {
+    for (int64_t i = 0; x && i < k->count; i++) {
         uint16_t half;
         float again;
-        oct_narrow(NULL, OCT_F16, &x[i], 1, &half);
-        oct_widen(NULL, OCT_F16, &half, 1, &again);
+        oct_narrow(NULL, t, &x[i], 1, &half);
+        oct_widen(NULL, t, &half, 1, &again);
         if (isinf(x[i]) || isnan(x[i]))
             continue;
         power += (double)x[i] * (double)x[i];
         noise += ((double)again - (double)x[i]) * ((double)again - (double)x[i]);
     }
-    return noise == 0 || noise * 1e5 < power;
+    return noise == 0 || noise * least < power;
 }
 
-static bool constants_fit(const oct_graph *g, const oct_node *n)
+static bool constants_fit(const oct_graph *g, const oct_node *n, oct_dtype t)
 {
     bool all = true;
     for (int i = 0; i < n->n_in && all; i++) {
         const oct_value *v = n->in[i] >= 0 ? &g->value[n->in[i]] : NULL;
         all = !v || !v->constant || v->dtype != OCT_F32 || !oct_half_follows(n, i) ||
-              (v->constant->data && fits(v->constant));
+              (v->constant->data && fits(v->constant, t));
     }
     return all;
 }
 
-/* Whether all nodes that read a value read it in float16; type: by node, of those behind. */
-static bool is_read_so(const oct_graph *g, int v, const oct_dtype *type)
+/* Whether all nodes that read a value read it in type t; type: by node, of those behind. */
+static bool is_read_so(const oct_graph *g, int v, oct_dtype t, const oct_dtype *type)
 {
     const oct_value *x = &g->value[v];
     bool all = x->n_uses > 0 && !x->is_output;
     for (size_t i = 0; i < x->n_uses && all; i++) {
         const oct_use u = x->uses[i];
-        all = u.slot >= 0 && (is_to(&g->node[u.node], OCT_F16) ||
-                              (type[u.node] == OCT_F16 && oct_half_follows(&g->node[u.node], u.slot)));
+        all = u.slot >= 0 &&
+              (is_to(&g->node[u.node], t) || (type[u.node] == t && oct_half_follows(&g->node[u.node], u.slot)));
     }
     return all;
 }
 
-/* Whether a node read data and weights of float16, so that it computed on them, even if its result was then cast to
- * float32: a Cast of float16 to float32 is gone. Weights alone say nothing, as they may be stored so. */
-static bool had_operands(const oct_graph *g, const oct_node *n)
+/* Whether a node read data and weights of type t, so that it computed on them, even if its result was then cast to
+ * float32: a Cast to float32 is gone. Weights alone say nothing, as they may be stored so. */
+static bool had_operands(const oct_graph *g, const oct_node *n, oct_dtype t)
 {
     bool weights = false, data = false;
     for (int i = 0; i < n->n_in; i++) {
         const oct_value *v = n->in[i] >= 0 ? &g->value[n->in[i]] : NULL;
-        if (!v || v->dtype != OCT_F32 || !v->was_f16 || !oct_half_follows(n, i))
+        if (!v || v->dtype != OCT_F32 || v->own_type != t || !oct_half_follows(n, i))
             continue;
         const bool made = v->constant || (v->producer >= 0 && oct_is_op(&g->node[v->producer], "DequantizeLinear"));
         weights |= made;
@@ -100,51 +106,61 @@ static bool had_operands(const oct_graph *g, const oct_node *n)
     return weights && data;
 }
 
-/* Whether the float results of a node had the type; without any, its float inputs decide. */
-static bool had(const oct_graph *g, int id, const oct_dtype *type)
+/* Whether the float results of a node had type t; without any, its float inputs decide. */
+static bool had(const oct_graph *g, int id, oct_dtype t, const oct_dtype *type)
 {
     const oct_node *n = &g->node[id];
     bool any = false, all = true;
-    if (had_operands(g, n))
+    if (had_operands(g, n, t))
         return true;
     for (int k = 0; k < n->n_out; k++) {
         const oct_value *v = n->out[k] >= 0 ? &g->value[n->out[k]] : NULL;
         if (!v || v->dtype != OCT_F32)
             continue;
         any = true;
-        all &= v->was_f16 || is_read_so(g, n->out[k], type);
+        all &= v->own_type == t || is_read_so(g, n->out[k], t, type);
     }
     for (int i = 0; i < n->n_in && !any; i++) {
         const oct_value *v = n->in[i] >= 0 ? &g->value[n->in[i]] : NULL;
         if (v && v->dtype == OCT_F32 && !v->constant)
-            all &= v->was_f16;
+            all &= v->own_type == t;
     }
     return all;
 }
 
+static oct_dtype own_type_of(const oct_graph *g, int id, bool bf16, const oct_dtype *type)
+{
+    static const oct_dtype types[] = { OCT_F16, OCT_BF16 };
+    for (size_t i = 0; i < 1 + (size_t)bf16; i++)
+        if (takes(g, id, types[i]) && had(g, id, types[i], type) && constants_fit(g, &g->node[id], types[i]))
+            return types[i];
+    return OCT_UNDEFINED;
+}
+
 /* ---- Casts ---- */
 
-/* What a Cast to float32 has made a value from, if float16 has all of its numbers; else the value. */
-static int narrow_origin(const oct_graph *g, int v)
+/* What a Cast to float32 has made a value from, if type t has all of its numbers; else the value. */
+static int narrow_origin(const oct_graph *g, int v, oct_dtype t)
 {
     const int p = g->value[v].producer;
     if (p < 0 || !oct_is_op(&g->node[p], "Cast") || g->value[v].dtype != OCT_F32)
         return v;
     const int from = g->node[p].in[0];
-    const oct_dtype t = from >= 0 ? g->value[from].dtype : OCT_UNDEFINED;
-    return t == OCT_F16 || t == OCT_S8 || t == OCT_U8 ? from : v;
+    const oct_dtype had = from >= 0 ? g->value[from].dtype : OCT_UNDEFINED;
+    return had == t || had == OCT_S8 || had == OCT_U8 ? from : v;
 }
 
 /* A Cast of a type to itself, or back to the type of what another Cast has widened, is no longer needed. */
 static oct_status drop_cast(oct_graph *g, int id, oct_err *err)
 {
     const int in = g->node[id].in[0], out = g->node[id].out[0];
-    if (in < 0 || out < 0 || g->value[out].dtype != OCT_F16)
+    const oct_dtype t = out >= 0 ? g->value[out].dtype : OCT_UNDEFINED;
+    if (in < 0 || (t != OCT_F16 && t != OCT_BF16))
         return OCT_OK;
-    const int from = narrow_origin(g, in);
-    if (from != in && g->value[from].dtype != OCT_F16)
+    const int from = narrow_origin(g, in, t);
+    if (from != in && g->value[from].dtype != t)
         return oct_graph_set_input(g, id, 0, from, err);
-    if (g->value[from].dtype != g->value[out].dtype)
+    if (g->value[from].dtype != t)
         return OCT_OK;
     if (!g->value[out].is_output) {
         OCT_TRY(oct_graph_replace_uses(g, out, from, err));
@@ -172,7 +188,7 @@ static oct_status drop_casts(oct_graph *g, oct_err *err)
     return OCT_OK;
 }
 
-oct_status oct_own_type_write(oct_graph *g, const bool *stays, oct_err *err)
+oct_status oct_own_type_write(oct_graph *g, bool bf16, const bool *stays, oct_err *err)
 {
     const size_t n = g->n_node;
     oct_dtype *type = oct_calloc(n + 1, sizeof *type);
@@ -180,8 +196,7 @@ oct_status oct_own_type_write(oct_graph *g, const bool *stays, oct_err *err)
         return oct_nomem(err);
     for (size_t i = g->n_order; i-- > 0;) {
         const int id = g->order[i];
-        type[id] =
-            !stays[id] && takes(g, id) && had(g, id, type) && constants_fit(g, &g->node[id]) ? OCT_F16 : OCT_UNDEFINED;
+        type[id] = stays[id] ? OCT_UNDEFINED : own_type_of(g, id, bf16, type);
     }
     oct_status s = oct_half_write(g, &(oct_half_opts){ type, n, OCT_UNDEFINED, false }, err);
     oct_free(type);

@@ -447,18 +447,30 @@ oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)
 /* If several bodies read the same matrix from outside, each has quantized it. This merges the copies. */
 enum { LEAST_SHARED = 256 };
 
-/* Layers stay float16 where the model was, except where the target fails on such nodes. */
-static oct_status write_own_type(const oct_qjob *j, oct_graph *g, oct_err *err)
+static bool keeps_bf16(const oct_qjob *j)
 {
-    OCT_TRY(oct_infer_shapes(g, err));
+    return oct_target_rules_of(j->opts.target)->bfloat16 == OCT_BFLOAT16_YES;
+}
+
+static oct_status compute_in_own_type(const oct_qjob *j, oct_graph *g, oct_err *err)
+{
+    OCT_TRY(oct_bodies_do(j, g, compute_in_own_type, err));
     bool *stays = oct_calloc(g->n_node + 1, sizeof *stays);
     if (!stays)
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_order; i++)
         stays[g->order[i]] = oct_target_trap(j->opts.target, g, g->order[i]) != NULL;
-    const oct_status s = oct_own_type_write(g, stays, err);
+    const oct_status s = oct_own_type_write(g, keeps_bf16(j), stays, err);
     oct_free(stays);
     return s;
+}
+
+/* Layers stay in the 16-bit type of the model, except where the target fails on such nodes. */
+static oct_status write_own_type(const oct_qjob *j, oct_graph *g, oct_err *err)
+{
+    OCT_TRY(oct_own_ends_write(g, keeps_bf16(j), err));
+    OCT_TRY(oct_infer_shapes(g, err));
+    return compute_in_own_type(j, g, err);
 }
 
 static oct_status rewrite(const oct_qjob *j, oct_graph *g, const oct_pass_log *log, oct_err *err)
@@ -467,9 +479,9 @@ static oct_status rewrite(const oct_qjob *j, oct_graph *g, const oct_pass_log *l
     OCT_TRY(annotate(j, g, err));
     OCT_TRY(write_forms(j, g, err));
     OCT_TRY(halve(j, g, err)); /* between written quantizers, because Casts are named after their results */
-    if (j->opts.source == OCT_F16 && j->opts.scheme == OCT_SCHEME_WEIGHT_ONLY)
+    if (j->opts.source && j->opts.scheme == OCT_SCHEME_WEIGHT_ONLY)
         OCT_TRY(write_own_type(j, g, err));
-    OCT_TRY(oct_graph_share_constants(g, LEAST_SHARED, err));
+    OCT_TRY(oct_graph_share_constants(g, LEAST_SHARED, oct_is_in_blocks, err));
     if (j->opts.source == OCT_F16 ||
         (j->opts.source == OCT_BF16 && oct_target_rules_of(j->opts.target)->bfloat16 != OCT_BFLOAT16_NEVER))
         OCT_TRY(oct_source_write(g, j->opts.source, err));
