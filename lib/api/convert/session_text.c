@@ -128,6 +128,16 @@ static void verdict_clause(const oct_session *s, oct_buf *b)
 
 /* ---- the summary ---- */
 
+/* Whether it says something that a layer stayed float: it has weights, or a rule wanted it so. Where weights alone are
+ * quantized, the rule is of a layer that computes products. */
+static bool says_float(const oct_session *s, const oct_layer *l)
+{
+    const oct_scheme scheme = s->c.o.job.scheme;
+    const bool weights_alone = scheme == OCT_SCHEME_WEIGHT_ONLY || scheme == OCT_SCHEME_STORED;
+    return !oct_layer_is_quantized(l) &&
+           (l->product || (oct_policy_place(l->d.why) && (!weights_alone || l->macs > 0)));
+}
+
 /* "Softmax by op:Softmax (built-in:8)", for the first few kinds of layers that stayed float although they have weights,
  * or because of a rule. */
 static void float_clause(const oct_session *s, oct_buf *b)
@@ -136,7 +146,7 @@ static void float_clause(const oct_session *s, oct_buf *b)
     for (size_t i = 0; i < s->c.n_layers && shown < 3; i++) {
         const oct_layer *l = &s->c.layers[i];
         const bool ruled = oct_policy_place(l->d.why) != NULL;
-        bool known = oct_layer_is_quantized(l) || !(l->product || ruled);
+        bool known = !says_float(s, l);
         for (size_t k = 0; k < i && !known; k++) {
             const oct_layer *o = &s->c.layers[k];
             known = !oct_layer_is_quantized(o) && strcmp(o->d.op, l->d.op) == 0 && strcmp(o->d.why, l->d.why) == 0;
