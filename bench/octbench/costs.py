@@ -292,6 +292,6 @@ def main(args):
     if not only:
         narrowed = ", narrowed to AVX2" if args.narrow else ""
         head = ["# octet costs 1 -- picoseconds of ONNX Runtime's kernels, one thread. docs/formats.md describes this format; bench/costs writes it.",
-                f"name       {args.table.stem}", f"measured   ONNX Runtime {ort.__version__} on {cpu_name()}{narrowed}", ""]
+                f"name       {args.table.stem}", "runtime    ONNX Runtime", f"cpus       {'AVX2' if narrowed else 'AVX-512 VNNI'}", f"measured   ONNX Runtime {ort.__version__} on {cpu_name()}{narrowed}", ""]
         args.table.write_text("\n".join(head + lines) + "\n")
     return 0

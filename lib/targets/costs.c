@@ -25,6 +25,16 @@ const char *oct_target_costs_name(const oct_target *t, size_t i)
     return t->costs[i].name;
 }
 
+const char *oct_target_costs_runtime(const oct_target *t, size_t i)
+{
+    return t->costs[i].runtime;
+}
+
+const char *oct_target_costs_cpus(const oct_target *t, size_t i)
+{
+    return t->costs[i].cpus ? t->costs[i].cpus : t->costs[i].name;
+}
+
 /* ---- kinds ---- */
 
 static const char *kind_of_kernel(const oct_node *n, const oct_tensor *w, const oct_weight_layout *l)

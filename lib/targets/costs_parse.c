@@ -86,9 +86,23 @@ static oct_status read_cost(oct_words *w, void *self, oct_err *err)
     return oct_cost_read(w, self, err);
 }
 
+static oct_status read_runtime(oct_words *w, void *self, oct_err *err)
+{
+    return oct_words_rest(w, "the runtime", &((oct_cost_table *)self)->runtime, err);
+}
+
+static oct_status read_cpus(oct_words *w, void *self, oct_err *err)
+{
+    return oct_words_rest(w, "the CPUs", &((oct_cost_table *)self)->cpus, err);
+}
+
 oct_status oct_costs_parse(const char *text, const char *label, oct_arena *a, oct_cost_table *t, oct_err *err)
 {
-    static const oct_words_key keys[] = { { "name" }, { "measured" }, { "cost", .read = read_cost, .again = true } };
+    static const oct_words_key keys[] = { { "name" },
+                                          { "runtime", .read = read_runtime },
+                                          { "cpus", .read = read_cpus },
+                                          { "measured" },
+                                          { "cost", .read = read_cost, .again = true } };
     oct_words w = { .label = label, .next = text, .arena = a };
     *t = (oct_cost_table){ .name = label };
     return oct_words_read(&w, &(oct_words_format){ .key = keys, .n = OCT_COUNT(keys) }, t, err);

@@ -141,6 +141,9 @@ typedef enum oct_cost_border { OCT_COST_QUANTIZE, OCT_COST_DEQUANTIZE } oct_cost
 size_t oct_target_n_costs(const oct_target *t);
 /* The name of the i-th table, such as "onnxruntime-avx2"; it exists as long as the target. */
 const char *oct_target_costs_name(const oct_target *t, size_t i);
+/* The same for people: "ONNX Runtime", NULL where the table does not say it; and "AVX2", or the name. */
+const char *oct_target_costs_runtime(const oct_target *t, size_t i);
+const char *oct_target_costs_cpus(const oct_target *t, size_t i);
 
 /* Nanoseconds that a node of g takes according to the i-th table, without quantizers around it. NaN: the table has no
  * line for its kind, or shapes are not known. For a product in the dynamic form, quantizing its input is included. */

@@ -40,7 +40,7 @@ typedef struct oct_cost_line {
 } oct_cost_line;
 
 typedef struct oct_cost_table {
-    const char *name;
+    const char *name, *runtime, *cpus; /* the last two for people; NULL: the table does not say */
     oct_cost_line *line;
     size_t n, cap;
 } oct_cost_table;
