@@ -6,6 +6,7 @@
 #include "api/files.h"
 #include "api/samples.h"
 #include "eval/gates/gates.h"
+#include "passes/input_pixels.h"
 #include "quant/convert/convert.h"
 
 /* Who runs a session, and what it wants of it besides. */
@@ -31,6 +32,7 @@ typedef struct oct_session {
     oct_model *m;     /* as loaded; what is made of it is c.m */
     oct_target *target;
     oct_samples samples;
+    oct_pixels pixels;             /* what the first input takes, as the model was loaded */
     oct_source *src;               /* NULL without samples */
     char *output;                  /* its path, also if nothing will be written */
     const char *to;                /* where the model is written: output, or for x.in_memory a descriptor's name */
@@ -79,7 +81,7 @@ oct_status oct_session_preview(const oct_session *s, oct_graph *g, oct_qjob **jo
 
 /* session_command.c: the command of qconvert that does the same, in a form that is independent of everything that
  * cannot change the model. bare: without the folders of files, as it is written to the model; else with the paths as
- * given. Release it with oct_buf_free. */
+ * given, and with what judges the result. Release it with oct_buf_free. */
 void oct_session_command(const octet_convert_options *x, bool bare, oct_buf *b);
 /* Reads one that is written bare, as it stands in a model. record tells which of its words are files. OCT_EMALFORMED:
  * no run of this program has written it. Texts are in the arena. */
@@ -88,8 +90,14 @@ oct_status oct_session_read_command(octet_convert_options *x, const char *model,
 /* Whether a command equals that text, if folders are ignored. */
 bool oct_command_is_like(const char *command, const char *bare);
 
-/* session_text.c: what was made, in one sentence. */
+/* session_answer.c: what matters of the result, as the list "answer" of a report: objects of what each is about, a text
+ * of one or more sentences, and a command for it where one helps. Then the same texts as a paragraph, without what is
+ * to be done. */
+void oct_session_answer(const oct_session *s, oct_json *j);
 void oct_session_sentence(const oct_session *s, oct_buf *b);
+/* session_text.c: the reason of a decision in words: "by the rule 'any' (line 7 of the built-in policy); the target
+ * takes s8 activations" of "any (built-in:7); the target ...". Of a rule of the user's the place stays as it is. */
+void oct_session_reason(const char *why, oct_buf *b);
 /* " on 64 samples that calibration did not see" */
 void oct_session_samples(const oct_session *s, uint64_t n, oct_buf *b);
 
@@ -104,7 +112,7 @@ void oct_report_methods(oct_json *j, const oct_conversion *c);
 void oct_report_size(oct_json *j, const oct_conversion *c);
 void oct_report_causes(oct_json *j, const oct_causes *x);
 
-/* session_advice.c: what else to try, such as samples or bf16, and the gain: a list of lines of text. */
+/* session_advice.c: what else to try, such as samples or bf16, and the gain: a list of items as in the answer. */
 oct_status oct_session_advice(const oct_session *s, oct_document *to, oct_err *err);
 
 /* session_estimate.c: what a run that is not dry takes on this machine, from what this run has taken so far. */

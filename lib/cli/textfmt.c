@@ -128,9 +128,16 @@ void oct_text_wrap(oct_buf *b, const char *s, int at, int indent, int width)
 
 void oct_print_wrapped(FILE *f, const char *text, int width)
 {
+    oct_print_hanging(f, NULL, 0, text, width);
+}
+
+void oct_print_hanging(FILE *f, const char *head, int indent, const char *text, int width)
+{
     oct_buf clean = OCT_BUF_INIT, lines = OCT_BUF_INIT;
     oct_text_clean(&clean, text, oct_term_ascii(f));
-    oct_text_wrap(&lines, oct_buf_str(&clean), 0, 0, width);
+    oct_text_wrap(&lines, oct_buf_str(&clean), indent, indent, width);
+    if (head)
+        fprintf(f, "%-*s", indent, head);
     if (clean.failed || lines.failed)
         oct_print(f, "%s", text);
     else
@@ -138,6 +145,47 @@ void oct_print_wrapped(FILE *f, const char *text, int width)
     fputc('\n', f);
     oct_buf_free(&clean);
     oct_buf_free(&lines);
+}
+
+/* The length of the next word of a command, with what is quoted in it, as oct_quote writes it. */
+static size_t word_length(const char *s)
+{
+    size_t n = 0;
+    for (bool quoted = false; s[n] && (quoted || s[n] != ' '); n++)
+        if (s[n] == '\'')
+            quoted = !quoted;
+        else if (!quoted && s[n] == '\\' && s[n + 1])
+            n++;
+    return n;
+}
+
+void oct_print_command(FILE *f, const char *command, int indent, int width)
+{
+    static const char more[] = " \\";
+    const int room = width - (int)(sizeof more - 1);
+    oct_buf clean = OCT_BUF_INIT;
+    int at = indent;
+    oct_text_clean(&clean, command, oct_term_ascii(f));
+    const char *s = oct_buf_str(&clean);
+    fprintf(f, "%*s", indent, "");
+    for (bool first = true; *s; first = false) {
+        size_t n = word_length(s);
+        if (s[0] == '-' && s[n] == ' ' && s[n + 1] != '-') /* an option and its value stay together */
+            n += 1 + word_length(s + n + 1);
+        if (!first && at + 1 + (int)n > room) {
+            fprintf(f, "%s\n%*s", more, 2 * indent, "");
+            at = 2 * indent;
+        } else if (!first) {
+            fputc(' ', f);
+            at++;
+        }
+        fwrite(s, 1, n, f);
+        at += (int)n;
+        s += n;
+        s += *s == ' ';
+    }
+    fputc('\n', f);
+    oct_buf_free(&clean);
 }
 
 int oct_term_width(FILE *f)

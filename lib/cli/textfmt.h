@@ -29,6 +29,11 @@ void oct_text_wrap(oct_buf *b, const char *s, int at, int indent, int width);
 
 /* Prints a paragraph, safe as by oct_print, in lines of at most `width` columns, and a newline. */
 void oct_print_wrapped(FILE *f, const char *text, int width);
+/* The same behind a head (NULL: none) of at most `indent` columns: all lines of the text begin at that column. */
+void oct_print_hanging(FILE *f, const char *head, int indent, const char *text, int width);
+/* Prints a command of the shell, in lines of at most `width` columns where its words allow that: it is cut between
+ * options, never within a word or between an option and its value, and continues behind a backslash. */
+void oct_print_command(FILE *f, const char *command, int indent, int width);
 
 /* The width in columns of the terminal to which f leads; 0 if f is not a terminal. COLUMNS in the environment overrides
  * the terminal's own number. */

@@ -38,11 +38,9 @@ octet_convert_options convert_options(const oct_cli *cli, const convert_args *a)
 oct_status report_print(const session *s, const oct_item *report, oct_err *err);
 
 /* size_report.c: prints the curve of size against loss, if schemes were chosen for a size. */
-oct_status size_report_print(const oct_item *report, bool every, FILE *f, oct_err *err);
-/* times_report.c: prints expected times, unless a run takes less than half a millisecond. */
-oct_status times_report_print(const oct_item *report, bool every, FILE *f, oct_err *err);
-/* The same: what ONNX Runtime takes with Octet's provider and without, if that is known. */
-void times_report_provider(const oct_item *report, FILE *f);
+oct_status size_report_print(const oct_item *report, FILE *f, oct_err *err);
+/* times_report.c: prints the layers whose times change most, unless a run takes less than half a millisecond. */
+oct_status times_report_print(const oct_item *report, FILE *f, oct_err *err);
 
 /* The commands. */
 oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err);

@@ -1,15 +1,15 @@
 /* The report as text: layers, what stayed float and why, what passes changed, and a summary in one sentence. */
 #include "qconvert/qconvert.h"
 
+#include "common/print_answer.h"
 #include "common/print_causes.h"
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { ALL_BELOW = 24, WORST = 8, REASONS = 12, MAX_NOTES = 64, WRAP = 100 };
+enum { MAX_NOTES = 64 };
 
 /* Reasons are long and few. So rows have the number of a reason, and a legend follows the table. */
 typedef struct notes {
@@ -108,63 +108,22 @@ static bool is_quantized(const oct_item *layer)
     return strcmp(oct_item_text(layer, "scheme"), "float") != 0;
 }
 
-static double worth(const oct_item *l)
-{
-    const double w = oct_item_number(l, "sqnr_weights_db"), o = oct_item_number(l, "sqnr_output_db");
-    return fmin(isnan(w) ? INFINITY : w, isnan(o) ? INFINITY : o);
-}
-
-static double loss_of(const oct_item *l)
-{
-    const double loss = oct_item_number(l, "loss_share");
-    return isnan(loss) ? 0 : loss;
-}
-
-/* Sorts layers: first those that cause most of the loss, if that is known; then those with the lowest SQNR. */
-static int by_worth(const void *a, const void *b)
-{
-    const oct_item *x = *(const oct_item *const *)a, *y = *(const oct_item *const *)b;
-    if (loss_of(x) != loss_of(y))
-        return loss_of(x) > loss_of(y) ? -1 : 1;
-    double p = worth(x), q = worth(y);
-    return p < q ? -1 : p > q ? 1 : x < y ? -1 : x > y;
-}
-
-/* Prints all layers, or the worst ones if there are many. */
-static oct_status print_layers(const oct_item *report, bool every, FILE *f, oct_err *err)
+static oct_status print_layers(const oct_item *report, FILE *f, oct_err *err)
 {
     const oct_item *layers = oct_item_at(report, "layers"), *causes = oct_item_at(report, "sensitivity");
-    const size_t n_layers = oct_item_count(layers, "");
-    const bool whole = n_layers <= ALL_BELOW || every, loss = oct_item_count(causes, "causes");
-    const oct_item **order = oct_calloc(n_layers + 1, sizeof *order);
-    if (!order)
-        return oct_nomem(err);
-    size_t n = 0;
+    const bool loss = oct_item_count(causes, "causes");
+    notes all = { .n = 0 };
+    oct_table *t = oct_table_of(loss ? "llllrrlrrrr" : "llllrrlrrr",
+                                (const char *[]){ "layer", "op", "scheme", "weights", "scale", "zero", "observer",
+                                                  "w dB", "out dB", loss ? "loss" : "note", "note" });
     for (const oct_item *l = NULL; (l = oct_item_next(layers, l));)
-        if (whole || (is_quantized(l) && (loss_of(l) > 0 || isfinite(worth(l)))))
-            order[n++] = l;
-    if (!whole)
-        qsort(order, n, sizeof *order, by_worth);
-    oct_status st = OCT_OK;
-    if (n || whole) {
-        notes all = { .n = 0 };
-        oct_table *t = oct_table_of(loss ? "llllrrlrrrr" : "llllrrlrrr",
-                                    (const char *[]){ "layer", "op", "scheme", "weights", "scale", "zero", "observer",
-                                                      "w dB", "out dB", loss ? "loss" : "note", "note" });
-        const size_t shown = whole || n < WORST ? n : WORST;
-        for (size_t i = 0; i < shown; i++)
-            layer_row(t, order[i], loss, &all);
-        if (!whole)
-            oct_print(f, "%zu of %zu nodes, those %s (-v shows all):\n", shown, n_layers,
-                      loss ? "that cause most of the loss at the outputs" : "with the lowest SQNR");
-        st = finish_table(t, &all, f, err);
-        if (loss)
-            oct_print(f,
-                      "  loss: share of the error at the model's outputs that rounding the layer's %s alone causes\n",
-                      oct_item_true(causes, "weights_measured") ? "output or weights" : "output");
-    }
-    oct_free(order);
-    return st;
+        layer_row(t, l, loss, &all);
+    oct_print(f, "\n");
+    OCT_TRY(finish_table(t, &all, f, err));
+    if (loss)
+        oct_print(f, "  loss: share of the error at the model's outputs that rounding the layer's %s alone causes\n",
+                  oct_item_true(causes, "weights_measured") ? "output or weights" : "output");
+    return OCT_OK;
 }
 
 /* How many layers stayed float with the operator and the reason of l. *first: no earlier layer did. */
@@ -186,33 +145,27 @@ static size_t count_alike(const oct_item *layers, const oct_item *l, bool *first
 }
 
 /* Prints "3 Softmax (/a/softmax, ...): op:Softmax (built-in:8)", one line for each reason and operator. */
-static void print_float(const oct_item *report, bool every, FILE *f)
+static void print_float(const oct_item *report, FILE *f)
 {
     const oct_item *layers = oct_item_at(report, "layers");
-    size_t lines = 0, hidden = 0;
+    size_t lines = 0;
     for (const oct_item *l = NULL; (l = oct_item_next(layers, l));) {
         bool first;
         const size_t n = is_quantized(l) ? 0 : count_alike(layers, l, &first);
         if (!n || !first)
             continue;
-        if (lines++ >= REASONS && !every) {
-            hidden++;
-            continue;
-        }
-        fputs(lines == 1 ? "\nStayed float:\n" : "", f);
+        fputs(lines == 0 ? "\nStayed float:\n" : "", f);
+        lines++;
         oct_print(f, "  %zu %s (%s%s): %s\n", n, oct_item_text(l, "op"), oct_item_text(l, "name"), n > 1 ? ", ..." : "",
                   oct_item_text(l, "why"));
     }
-    if (hidden)
-        oct_print(f, "  and %zu more reasons (-v shows them)\n", hidden);
 }
 
 /* Prints layers with denormal weights, and how these are written. */
-static void print_denormals(const oct_item *report, bool every, FILE *f)
+static void print_denormals(const oct_item *report, FILE *f)
 {
     const oct_item *layers = oct_item_at(report, "denormal_weights");
     double n = 0, of = 0, zeros = 0;
-    size_t shown = 0, all = oct_item_count(layers, "");
     for (const oct_item *d = NULL; (d = oct_item_next(layers, d));) {
         n += oct_item_number(d, "denormal");
         of += oct_item_number(d, "weights");
@@ -222,45 +175,30 @@ static void print_denormals(const oct_item *report, bool every, FILE *f)
         return;
     oct_print(f, "\nDenormal weights, with which many CPUs are slow: %.0f of %.0f, %.0f of them written as zeros\n", n,
               of, zeros);
-    for (const oct_item *d = NULL; (every || shown < REASONS) && (d = oct_item_next(layers, d)); shown++)
+    for (const oct_item *d = NULL; (d = oct_item_next(layers, d));)
         oct_print(f, "  %s (%s): %.0f of %.0f%s\n", oct_item_text(d, "layer"), oct_item_text(d, "op"),
                   oct_item_number(d, "denormal"), oct_item_number(d, "weights"),
                   oct_item_true(d, "zeros") ? "" : ", which stay, as the layer does");
-    if (shown < all)
-        oct_print(f, "  and %zu more layers (-v shows them)\n", all - shown);
 }
 
-static void print_changes(const oct_item *report, bool every, FILE *f)
+static void print_changes(const oct_item *report, FILE *f)
 {
     const oct_item *passes = oct_item_at(report, "passes");
     if (oct_item_count(passes, ""))
         fputs("\nChanged before quantizing:\n", f);
     for (const oct_item *c = NULL; (c = oct_item_next(passes, c));) {
-        const char *pass = oct_item_text(c, "pass"), *what = oct_item_text(c, "change"),
-                   *node = oct_item_text(c, "node");
-        size_t n = 0;
-        bool first = true;
-        for (const oct_item *o = NULL; (o = oct_item_next(passes, o));)
-            if (strcmp(oct_item_text(o, "pass"), pass) == 0 && strcmp(oct_item_text(o, "change"), what) == 0) {
-                first &= o >= c;
-                n++;
-            }
-        if (every || n == 1)
-            oct_print(f, "  %s: %s%s%s\n", pass, what, *node ? " in " : "", node);
-        else if (first)
-            oct_print(f, "  %s: %zu times %s\n", pass, n, what);
+        const char *node = oct_item_text(c, "node");
+        oct_print(f, "  %s: %s%s%s\n", oct_item_text(c, "pass"), oct_item_text(c, "change"), *node ? " in " : "", node);
     }
 }
 
-/* Prints what methods did, and with -v why others did not run. */
-static void print_methods(const oct_item *report, bool every, FILE *f)
+/* Prints what methods did, and why others did not run. */
+static void print_methods(const oct_item *report, FILE *f)
 {
     const oct_item *methods = oct_item_at(report, "methods");
     size_t lines = 0;
     for (const oct_item *m = NULL; (m = oct_item_next(methods, m));) {
         const bool ran = oct_item_true(m, "ran");
-        if (!ran && !every)
-            continue;
         if (lines++ == 0)
             fputs("\nMethods, measured on samples that calibrate:\n", f);
         oct_print(f, ran ? "  %s: %s\n" : "  %s: not used: %s\n", oct_item_text(m, "name"),
@@ -273,7 +211,7 @@ static void print_estimate(const oct_item *report, FILE *f)
 {
     char seconds[32], memory[32];
     if (oct_item_at(report, "estimate"))
-        oct_print(f, "Estimate: to convert it takes about %s and %s of memory here.\n",
+        oct_print(f, "Takes     about %s and %s of memory here, to convert.\n",
                   oct_fmt_seconds(seconds, oct_item_number(report, "estimate.seconds")),
                   oct_fmt_bytes(memory, (uint64_t)oct_item_whole(report, "estimate.memory_bytes")));
 }
@@ -288,46 +226,45 @@ static void print_trials(const oct_item *report, FILE *f)
         return;
     while (t && !oct_item_true(t, "taken"))
         t = oct_item_next(trials, t);
-    oct_print(f, "%zu trial%s%s: %s", n - 1, n == 2 ? "" : "s", stopped ? ", then the time limit ended them" : "",
-              oct_item_text(t, "text"));
-    oct_print(f,
-              oct_item_true(report, "trials_on_other_samples")
-                  ? "; %lld samples chose, others judge\n"
-                  : "; the samples that judge also chose (too few to decide in halves)\n",
-              (long long)oct_item_whole(t, "samples"));
+    oct_buf b = OCT_BUF_INIT;
+    oct_buf_printf(&b, "%zu%s: %s; ", n - 1, stopped ? ", then the time limit ended them" : "",
+                   oct_item_text(t, "text"));
+    oct_buf_printf(&b,
+                   oct_item_true(report, "trials_on_other_samples")
+                       ? "%lld samples chose, others judge."
+                       : "the samples that judge also chose (too few to decide in halves).",
+                   (long long)oct_item_whole(t, "samples"));
+    tool_print_item("Trials", oct_buf_str(&b), f);
+    oct_buf_free(&b);
 }
 
-/* Prints the value of the metric for each goal, and whether the samples suffice. */
-static void print_goals(const oct_item *report, FILE *f)
+/* The layers, what stayed float, what changed and what methods did. */
+static oct_status print_tables(const session *s, const oct_item *report, FILE *f, oct_err *err)
 {
-    const oct_item *goals = oct_item_at(report, "goals");
-    if (goals)
-        print_trials(report, f);
-    for (const oct_item *g = NULL; (g = oct_item_next(goals, g));)
-        oct_print(f, "goal: %s\n", oct_item_text(g, "text"));
+    OCT_TRY(print_layers(report, f, err));
+    print_float(report, f);
+    print_denormals(report, f);
+    print_changes(report, f);
+    print_methods(report, f);
+    OCT_TRY(size_report_print(report, f, err));
+    OCT_TRY(times_report_print(report, f, err));
+    if (s->a->x.sensitivity || s->a->x.sensitivity_file)
+        OCT_TRY(tool_print_causes(oct_item_at(report, "sensitivity"), true, f, err));
+    return OCT_OK;
 }
 
 oct_status report_print(const session *s, const oct_item *report, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
-    const bool every = s->cli->verbose;
-    const int width = oct_term_width(f);
-    OCT_TRY(print_layers(report, every || s->a->x.dry_run, f, err));
-    print_float(report, every, f);
-    print_denormals(report, every, f);
-    print_changes(report, every, f);
-    print_methods(report, every, f);
-    OCT_TRY(size_report_print(report, every, f, err));
-    OCT_TRY(times_report_print(report, every, f, err));
-    if (s->a->x.sensitivity || s->a->x.sensitivity_file)
-        OCT_TRY(tool_print_causes(oct_item_at(report, "sensitivity"), every, f, err));
-    fputs("\n", f);
-    oct_print_wrapped(f, oct_item_text(report, "text"), width > 40 && width < WRAP ? width : WRAP);
-    times_report_provider(report, f);
+    tool_print_answer(oct_item_at(report, "answer"), f);
+    print_trials(report, f);
+    if (!s->cli->verbose && (s->a->x.sensitivity || s->a->x.sensitivity_file))
+        OCT_TRY(tool_print_causes(oct_item_at(report, "sensitivity"), false, f, err));
     if (oct_session_lacks_samples(&s->of))
-        fputs("From a table alone nothing could be measured; --data also finds which ranges and biases lose least.\n",
-              f);
+        tool_print_item(
+            "Ranges",
+            "They come from a table alone, so nothing could be measured; --data also finds which ranges and biases lose least.",
+            f);
     print_estimate(report, f);
-    print_goals(report, f);
-    return OCT_OK;
+    return s->cli->verbose ? print_tables(s, report, f, err) : OCT_OK;
 }

@@ -70,7 +70,7 @@ static oct_status print_rivals(const oct_item *size, FILE *f, oct_err *err)
     return st;
 }
 
-oct_status size_report_print(const oct_item *report, bool every, FILE *f, oct_err *err)
+oct_status size_report_print(const oct_item *report, FILE *f, oct_err *err)
 {
     const oct_item *size = oct_item_at(report, "size"), *curve = oct_item_at(size, "curve");
     const bool measured = oct_item_true(size, "measured");
@@ -85,11 +85,8 @@ oct_status size_report_print(const oct_item *report, bool every, FILE *f, oct_er
     oct_table *t =
         oct_table_of("lrrrlll", (const char *[]){ "", "size", "of float", measured ? "output SQNR" : "expected SQNR",
                                                   "", "and then", "becomes" });
-    size_t shown = 0, i = 0, each = every || n <= LINES ? 1 : (n + LINES - 1) / LINES;
-    for (const oct_item *p = NULL; (p = oct_item_next(curve, p)); i++)
-        if (i % each == 0 || i + 1 == n ||
-            (oct_item_true(p, "taken") && !oct_item_true(oct_item_next(curve, p), "taken") && ++shown <= LINES))
-            put_point(t, p, oct_item_number(report, "size_bytes.before"), least, most);
+    for (const oct_item *p = NULL; (p = oct_item_next(curve, p));)
+        put_point(t, p, oct_item_number(report, "size_bytes.before"), least, most);
     oct_print(f, "\nSize against loss, expected%s (* is what the model has; %s are allowed, it takes %s, with %s):\n",
               measured ? " from samples" : " from the rounding of weights and inputs alone",
               oct_fmt_bytes(limit, (uint64_t)oct_item_whole(size, "limit")),
@@ -97,7 +94,5 @@ oct_status size_report_print(const oct_item *report, bool every, FILE *f, oct_er
               oct_fmt_db(db, oct_item_number(size, "sqnr_db")));
     oct_status st = oct_table_print(t, f, err);
     oct_table_destroy(t);
-    if (each > 1)
-        oct_print(f, "  one of %zu steps is shown (-v shows all)\n", each);
     return st == OCT_OK ? print_rivals(size, f, err) : st;
 }

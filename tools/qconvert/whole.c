@@ -1,7 +1,7 @@
 /* qconvert MODEL: the whole conversion, and its messages. */
 #include "qconvert/qconvert.h"
 
-#include "cli/textfmt.h"
+#include "common/print_answer.h"
 
 /* Makes the report and writes it as JSON, where one is asked for; with text also for people. */
 static oct_status write_report(const session *s, bool text, oct_err *err)
@@ -23,9 +23,8 @@ static oct_status print_advice(const session *s, oct_err *err)
 {
     oct_document *d = oct_document_create();
     const oct_status st = d ? oct_session_advice(&s->of, d, err) : oct_nomem(err);
-    const oct_item *lines = oct_document_root(d);
-    for (const oct_item *x = NULL; st == OCT_OK && (x = oct_item_next(lines, x));)
-        oct_print(oct_cli_result(s->cli), "%s\n", oct_item_text(x, ""));
+    if (st == OCT_OK)
+        tool_print_more(oct_document_root(d), oct_cli_result(s->cli));
     oct_document_destroy(d);
     return st;
 }

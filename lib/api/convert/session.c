@@ -523,6 +523,8 @@ static oct_status take(oct_session *s, oct_err *err)
     }
     *d = (oct_samples){ .of = x->samples, .hold = true, .synthetic = s->c.o.synthetic, .given = s->h.given };
     const bool any = oct_samples_any(&d->of);
+    if (s->m->graph->n_input)
+        s->pixels = oct_input_pixels(s->m->graph, s->m->graph->input[0]);
     if (any)
         oct_samples_warn_pixels(s->h.voice, s->m->graph, d->of.preprocess);
     if (s->c.o.n_ends)

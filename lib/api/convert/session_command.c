@@ -238,7 +238,7 @@ void oct_session_command(const octet_convert_options *x, bool bare, oct_buf *b)
     oct_buf_puts(b, "qconvert");
     put(b, &model, x, bare);
     for (size_t i = 0; i < OCT_COUNT(options); i++)
-        if (trials || !of_goals(&options[i]))
+        if (trials || !bare || !of_goals(&options[i]))
             put(b, &options[i], x, bare);
 }
 

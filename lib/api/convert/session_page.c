@@ -18,27 +18,12 @@ typedef struct page_work {
 
 /* ---- what was decided and changed ---- */
 
-/* Appends the reason in words: "by the rule 'any' (line 7 of the built-in policy); the target takes s8 activations" of
- * "any (built-in:7); the target ...". Of a rule of the user's the place stays as it is. */
-static void reason_text(const char *why, oct_buf *b)
-{
-    static const char built_in[] = "built-in:";
-    const char *place = oct_policy_place(why);
-    if (place && strncmp(place, built_in, sizeof built_in - 1) == 0) {
-        const char *line = place + sizeof built_in - 1, *end = strchr(line, ')');
-        oct_buf_printf(b, "by the rule '%.*s' (line %.*s of the built-in policy)%s", (int)(place - why - 2), why,
-                       (int)(end - line), line, end + 1);
-    } else {
-        oct_buf_printf(b, "%s%s", place ? "by the rule " : "", why);
-    }
-}
-
 static void put_nodes(oct_json *j, const oct_conversion *c)
 {
     oct_json_open(j, "nodes", '[');
     for (size_t i = 0; i < c->n_layers; i++) {
         oct_buf why = OCT_BUF_INIT;
-        reason_text(c->layers[i].d.why, &why);
+        oct_session_reason(c->layers[i].d.why, &why);
         oct_json_open(j, NULL, '{');
         oct_report_layer(j, &c->layers[i], oct_buf_str(&why));
         oct_json_close(j);

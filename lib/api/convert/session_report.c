@@ -398,7 +398,7 @@ void oct_report_causes(oct_json *j, const oct_causes *x)
     oct_json_close(j);
 }
 
-/* Writes the summary in one sentence. */
+/* Writes the answer as a paragraph. */
 static void put_sentence(oct_json *j, const oct_session *s)
 {
     oct_buf b = OCT_BUF_INIT;
@@ -459,5 +459,6 @@ void oct_session_report(const oct_session *s, oct_document *to)
     number(&j, "output_sqnr_db", s->c.sqnr);
     put_verdict(&j, s);
     put_sentence(&j, s);
+    oct_session_answer(s, &j);
     oct_json_close(&j);
 }

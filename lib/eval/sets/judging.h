@@ -24,4 +24,12 @@ oct_status oct_output_find(const oct_decode_output *p, int rank, const oct_set_t
                            const oct_set_tensor **t, oct_err *err);
 bool oct_output_fits(const oct_decode_output *p, const oct_set_tensor *t);
 
+/* Which built-in rules for detectors suit the outputs of a model. */
+enum { OCT_GUESSES = 4 };
+
+/* The names of built-in rules that judge boxes and whose patterns fit the n outputs (v may be NULL; -1: the dimension
+ * is not known, and fits nothing). Only those whose patterns say most are listed; the shapes tell no more, so it is a
+ * guess. Returns how many there are in rule[OCT_GUESSES]. */
+size_t oct_rule_guess(const oct_set_tensor *out, size_t n, const char *rule[OCT_GUESSES]);
+
 #endif

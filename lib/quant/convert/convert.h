@@ -233,7 +233,8 @@ typedef struct oct_causes {
 
 /* A few quantized layers that cause most of the loss. */
 typedef struct oct_culprits {
-    const char *names; /* the names of the layers, as text for people; NULL: there are no such layers */
+    const char *names;  /* the names of the layers, as text for people; NULL: there are no such layers */
+    const char **layer; /* [n], each */
     size_t n;
     double macs; /* their share of the multiply-accumulates */
     double gain; /* dB that the outputs gain without them, measured on other samples than those that found the layers */
@@ -244,6 +245,13 @@ typedef struct oct_remedy {
     double budget; /* share of the multiply-accumulates; 0: none was found, or none was needed */
     double sqnr;   /* dB that the outputs had */
 } oct_remedy;
+
+/* An option that would win back what was lost: a budget in percent, or a scheme. */
+typedef struct oct_cure {
+    double budget;
+    const char *scheme; /* NULL: it is the budget */
+    double sqnr;        /* dB that the outputs had when it was tried in the simulation; NaN: it is a guess */
+} oct_cure;
 
 /* "with them in float the outputs gain 7.3 dB, for 1.2 % of the multiply-accumulates", or that the outputs would be the
  * float model's. Returns dst. */
@@ -364,6 +372,7 @@ typedef struct oct_conversion {
     const char
         *unjudged; /* the reason why samples are there but nothing was judged; NULL: there is nothing to explain */
     bool missed;   /* a goal was not reached */
+    bool curable;  /* a warning of loss names an option that loses less: oct_conversion_cure */
     bool lossy;    /* a warning says that the result loses more than necessary, or more than is useful */
     double began;  /* when it began, in seconds as oct_now returns them */
     struct oct_trial_start *before_rounding; /* the decisions with which trials for the goals start (max_drop.c); NULL:
@@ -414,6 +423,8 @@ oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *
  * faster. NULL: it is smaller or faster, or the model is so small (64 kB) that its nodes take more bytes than its
  * weights, or there was nothing to quantize. */
 const char *oct_conversion_no_gain(const oct_conversion *c);
+/* What would win back what was lost, whatever that is. */
+oct_cure oct_conversion_cure(const oct_conversion *c);
 /* Writes the model, with a warning if nothing is gained; reads the file back and checks it. A file that fails the check
  * does not replace the output. */
 oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *err);

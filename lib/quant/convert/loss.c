@@ -86,12 +86,17 @@ static oct_status name_culprits(oct_conversion *c, const suspects *x, double gai
 {
     oct_buf b = OCT_BUF_INIT;
     oct_culprits *k = &c->culprits;
-    *k = (oct_culprits){ .gain = gain };
+    *k = (oct_culprits){ .gain = gain, .layer = oct_arena_calloc(c->arena, x->j->n_layer + 1, sizeof *k->layer) };
+    if (!k->layer)
+        return oct_nomem(err);
     for (size_t i = 0; i < x->j->n_layer; i++) {
         const int id = x->j->layer[i];
         if (!x->floats[id])
             continue;
-        oct_buf_printf(&b, "%s%s", k->n++ ? ", " : "", oct_node_label(x->j->g, id));
+        if (!(k->layer[k->n] = oct_arena_strdup(c->arena, oct_node_label(x->j->g, id))))
+            b.failed = true;
+        oct_buf_printf(&b, "%s%s", k->n ? ", " : "", k->layer[k->n]);
+        k->n++;
         k->macs += oct_known_work_share(x->j, id);
     }
     k->names = b.failed ? NULL : oct_arena_strdup(c->arena, oct_buf_str(&b));
@@ -215,20 +220,28 @@ static void compare_with_result(oct_conversion *c)
 
 enum { REMEDY_TEXT = 160 };
 
-/* An option that would win back what was lost. What was tried in the simulation comes with its number; the rest is a
- * guess, and says so. */
-static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
+oct_cure oct_conversion_cure(const oct_conversion *c)
 {
     const oct_sensitivity *s = c->sensitivity;
-    const bool stored = s && s->weights.sqnr >= USEFUL_DB && s->weights.sqnr > c->sqnr;
     if (c->remedy.budget > 0)
-        snprintf(text, REMEDY_TEXT, "--budget %.0f leaves more layers float, with %.1f dB when it was tried",
-                 ceil(100 * c->remedy.budget), c->remedy.sqnr);
-    else if (stored)
-        snprintf(text, REMEDY_TEXT, "--scheme stored leaves activations float, with %.1f dB when it was tried",
-                 s->weights.sqnr);
+        return (oct_cure){ .budget = ceil(100 * c->remedy.budget), .sqnr = c->remedy.sqnr };
+    if (s && s->weights.sqnr >= USEFUL_DB && s->weights.sqnr > c->sqnr)
+        return (oct_cure){ .scheme = "stored", .sqnr = s->weights.sqnr };
+    return (oct_cure){ .scheme = "fp16", .sqnr = NAN };
+}
+
+/* The cure in words. What was tried comes with its number; the rest is a guess, and says so. */
+static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
+{
+    const oct_cure x = oct_conversion_cure(c);
+    if (!x.scheme)
+        snprintf(text, REMEDY_TEXT, "--budget %.0f leaves more layers float, with %.1f dB when it was tried", x.budget,
+                 x.sqnr);
+    else if (isnan(x.sqnr))
+        snprintf(text, REMEDY_TEXT, "--scheme %s loses less (a guess)", x.scheme);
     else
-        snprintf(text, REMEDY_TEXT, "--scheme fp16 loses less (a guess)");
+        snprintf(text, REMEDY_TEXT, "--scheme %s leaves activations float, with %.1f dB when it was tried", x.scheme,
+                 x.sqnr);
     return text;
 }
 
@@ -296,4 +309,5 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
     if (k->names)
         warn_of_culprits(c);
     c->lossy |= worse || broken || poor || lengths || k->names;
+    c->curable = worse || broken || c->sqnr < USEFUL_DB;
 }

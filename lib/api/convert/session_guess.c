@@ -1,0 +1,224 @@
+/* What the model tells of its samples and outputs, as questions and commands: how pixels are prepared, which rule finds
+ * boxes, and how tokens are judged. All of it is a guess. */
+#include "api/convert/session_guess.h"
+
+#include "eval/sets/judging.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool oct_guess_picture(const oct_graph *g, oct_picture *p)
+{
+    int64_t d[4];
+    const oct_value *v = g->n_input == 1 ? &g->value[g->input[0]] : NULL;
+    if (!v || v->shape.rank != 4)
+        return false;
+    for (int i = 0; i < 4; i++)
+        d[i] = v->shape.d[i].n > 0 ? v->shape.d[i].n : -1;
+    p->last = d[1] != 3 && d[1] != 1 && (d[3] == 3 || d[3] == 1);
+    p->c = d[p->last ? 3 : 1];
+    p->h = d[p->last ? 1 : 2];
+    p->w = d[p->last ? 2 : 3];
+    return oct_input_is_picture(&(oct_input_desc){ .name = v->name, .dtype = v->dtype, .rank = 4, .dims = d });
+}
+
+/* The steps that give pixels the numbers which the model takes, as words of --preprocess; "": none. Where the model
+ * does not tell, they are those of its kind. */
+static const char *guess_numbers(const oct_picture *p)
+{
+    switch (p->pixels) {
+    case OCT_PIXELS_BYTES: return "";
+    case OCT_PIXELS_UNIT: return "mean=0:std=255";
+    case OCT_PIXELS_SIGNED: return "mean=127.5:std=127.5";
+    default: return p->c == 1 ? "unit" : p->last ? "imagenet-tf" : p->h == 224 || p->h < 1 ? "imagenet" : "unit";
+    }
+}
+
+static void put_step(oct_buf *b, bool *any, const char *step)
+{
+    if (!*step)
+        return;
+    oct_buf_printf(b, "%s%s", *any ? ":" : " --preprocess ", step);
+    *any = true;
+}
+
+/* Steps to the size of the model, of which the presets for 224 x 224 have some. */
+static void put_size(oct_buf *b, bool *any, const oct_picture *p, bool preset)
+{
+    char step[80] = "";
+    const bool usual = p->h == 224 && p->w == 224 && p->c != 1;
+    if (p->h < 1 || p->w < 1 || (usual && preset))
+        return;
+    if (usual || (p->last && p->c == 3))
+        snprintf(step, sizeof step, "resize=%lld:crop=%lldx%lld", (long long)((p->h < p->w ? p->h : p->w) * 256 / 224),
+                 (long long)p->w, (long long)p->h);
+    else
+        snprintf(step, sizeof step, "resize=%lldx%lld", (long long)p->w, (long long)p->h);
+    put_step(b, any, step);
+}
+
+static void put_steps(const oct_picture *p, oct_buf *b)
+{
+    const char *numbers = guess_numbers(p);
+    bool any = false;
+    put_step(b, &any, numbers);
+    put_step(b, &any, p->c == 1 ? "order=gray" : "");
+    put_step(b, &any, p->last ? "layout=nhwc" : "");
+    put_size(b, &any, p, strncmp(numbers, "imagenet", 8) == 0);
+}
+
+void oct_guess_data(const oct_graph *g, const oct_picture *p, oct_buf *b)
+{
+    oct_buf_puts(b, p->is ? " --data PHOTOS/" : g->n_input == 1 ? " --data SAMPLES.npy" : " --data SAMPLES.npz");
+    if (p->is)
+        put_steps(p, b);
+}
+
+/* ---- the command of qeval ---- */
+
+/* Of one with labels, rules or truth it is what the conversion was given. */
+static void put_judging(const oct_session *s, oct_buf *b)
+{
+    const octet_convert_options *x = &s->x;
+    const struct {
+        const char *option, *value;
+    } given[] = { { "--labels", x->samples.labels },
+                  { "--decode", x->decode },
+                  { "--truth", x->truth },
+                  { "--metric", x->metric },
+                  { "--metric-cmd", x->metric_command } };
+    for (size_t i = 0; i < OCT_COUNT(given); i++)
+        if (given[i].value) {
+            oct_buf_printf(b, " %s ", given[i].option);
+            oct_quote(b, given[i].value);
+        }
+}
+
+/* Whether logits of tokens come out: an input of ids, and an output of [N, L, V]. */
+static bool is_of_tokens(const oct_graph *g)
+{
+    enum { LEAST_TOKENS = 8 };
+    bool ids = false, logits = false;
+    for (size_t i = 0; i < g->n_input; i++) {
+        const oct_value *v = &g->value[g->input[i]];
+        ids |= (v->dtype == OCT_S64 || v->dtype == OCT_S32) && v->shape.rank == 2;
+    }
+    for (size_t i = 0; i < g->n_output && i < 1; i++) {
+        const oct_value *v = &g->value[g->output[i]];
+        logits = v->shape.rank == 3 && v->shape.d[2].n >= LEAST_TOKENS;
+    }
+    return ids && logits;
+}
+
+void oct_guess_comparison(const oct_session *s, oct_buf *b)
+{
+    const octet_convert_options *x = &s->x;
+    const oct_graph *g = s->c.m->graph;
+    oct_picture p = { .pixels = s->pixels };
+    oct_buf_puts(b, "qeval ");
+    oct_quote(b, x->model);
+    oct_buf_puts(b, " ");
+    oct_quote(b, s->output);
+    if (x->samples.data.n && !s->c.o.synthetic) {
+        for (size_t i = 0; i < x->samples.data.n; i++) {
+            oct_buf_puts(b, " --data ");
+            oct_quote(b, x->samples.data.v[i]);
+        }
+        for (size_t i = 0; i < x->samples.preprocess.n; i++) {
+            oct_buf_puts(b, " --preprocess ");
+            oct_quote(b, x->samples.preprocess.v[i]);
+        }
+        for (size_t i = 0; i < x->samples.states.n; i++) {
+            oct_buf_puts(b, " --state ");
+            oct_quote(b, x->samples.states.v[i]);
+        }
+        if (x->samples.generate)
+            oct_buf_printf(b, " --generate %lld", (long long)x->samples.generate);
+    } else {
+        p.is = oct_guess_picture(g, &p);
+        oct_guess_data(g, &p, b);
+        if (is_of_tokens(g))
+            oct_buf_puts(b, " --metric perplexity");
+    }
+    put_judging(s, b);
+}
+
+/* ---- questions ---- */
+
+static void put_item(oct_json *j, oct_buf *text, oct_buf *command)
+{
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "about", "question");
+    oct_json_str(j, "text", oct_buf_str(text));
+    if (command->len)
+        oct_json_str(j, "command", oct_buf_str(command));
+    oct_json_close(j);
+    oct_buf_cut(text, 0);
+    oct_buf_cut(command, 0);
+}
+
+/* Pictures without any preprocessing: pixels are as the files have them, which few models take. */
+static void ask_of_pixels(const oct_session *s, oct_json *j, oct_buf *text, oct_buf *command)
+{
+    const octet_convert_options *x = &s->x;
+    oct_picture p = { .pixels = s->pixels };
+    if (!s->src || x->samples.preprocess.n || x->input_types.n || s->pixels == OCT_PIXELS_BYTES ||
+        oct_source_picture_input(s->src) < 0 || !(p.is = oct_guess_picture(s->c.m->graph, &p)))
+        return;
+    if (s->pixels == OCT_PIXELS_UNKNOWN)
+        oct_buf_puts(text, "No --preprocess is given, so pixels go in as 0 to 255. Does the model take them so? "
+                           "If not, try what is usual (a guess):");
+    else
+        oct_buf_printf(text,
+                       "No --preprocess is given, so pixels go in as 0 to 255, but the first nodes of the model "
+                       "take %s. Give it:",
+                       s->pixels == OCT_PIXELS_UNIT ? "0 to 1" : "-1 to 1");
+    oct_session_command(x, false, command);
+    put_steps(&p, command);
+    put_item(j, text, command);
+}
+
+/* Outputs that look like boxes, and no rule that finds these: only the distance of numbers was judged. */
+static bool ask_of_boxes(const oct_session *s, oct_json *j, oct_buf *text, oct_buf *command)
+{
+    enum { MOST_OUTPUTS = 32 };
+    const oct_graph *g = s->c.m->graph;
+    oct_set_tensor out[MOST_OUTPUTS];
+    int64_t dims[MOST_OUTPUTS][OCT_MAX_RANK];
+    const char *rule[OCT_GUESSES];
+    oct_picture p = { .pixels = s->pixels };
+    size_t n = 0;
+    if (s->x.decode || s->x.dry_run || s->x.in_memory || !oct_guess_picture(g, &p))
+        return false;
+    for (size_t i = 0; i < g->n_output && n < MOST_OUTPUTS; i++) {
+        const oct_value *v = &g->value[g->output[i]];
+        if (v->shape.rank < 2)
+            continue;
+        for (int k = 1; k < v->shape.rank; k++) /* without the batch */
+            dims[n][k - 1] = v->shape.d[k].n > 0 ? v->shape.d[k].n : -1;
+        out[n] = (oct_set_tensor){ .name = v->name, .rank = v->shape.rank - 1, .dims = dims[n] };
+        n++;
+    }
+    const size_t found = oct_rule_guess(out, n, rule);
+    if (!found)
+        return false;
+    oct_buf_printf(text, "Are the outputs boxes? Then judge these by their truth; by the shapes the rule is %s",
+                   rule[0]);
+    for (size_t i = 1; i < found; i++)
+        oct_buf_printf(text, "%s%s", i + 1 == found ? " or " : ", ", rule[i]);
+    oct_buf_puts(text, " (a guess):");
+    oct_guess_comparison(s, command);
+    oct_buf_printf(command, " --decode %s --truth TRUTH.json", rule[0]);
+    put_item(j, text, command);
+    return true;
+}
+
+bool oct_guess_questions(const oct_session *s, oct_json *j)
+{
+    oct_buf text = OCT_BUF_INIT, command = OCT_BUF_INIT;
+    ask_of_pixels(s, j, &text, &command);
+    const bool compares = ask_of_boxes(s, j, &text, &command);
+    oct_buf_free(&text);
+    oct_buf_free(&command);
+    return compares;
+}
