@@ -3,7 +3,7 @@
 
     accuracy.py [--models 'mobilenet*'] [--samples 1,8,64] [--rows ours,float] [--again] [--shared ../shared]
     accuracy.py --cost [--models GLOB]      seconds and memory of conversions instead
-    accuracy.py --page                      only docs/accuracy.md anew
+    accuracy.py --page                      only docs/methods.md anew
 
 The models are those of pylib/zoo.py, with the metric that each is for (pylib/tasks.py). Converters get --samples N of the calibration
 data, the same for all, spread over it as qconvert spreads them; it keeps a fifth of the data aside where the others use all.
@@ -22,7 +22,7 @@ value is the metric; diff is its difference to float with the paired 95 % interv
 10 log10(sum y^2 / sum (y - yq)^2) over all evaluation samples, as qeval has it. `made` is a digest of what was judged (for the peer: of the
 model, samples, settings and version), so a line whose `made`, `by` and `cpu` are the same is kept: a run that was stopped goes on where
 it was, and one after a change judges what the change has altered. --again judges all. One thread, at low priority.
-tests/accuracy/cost.csv has seconds, peak memory and size of both conversions, on this machine with its threads; docs/accuracy.md the
+tests/accuracy/cost.csv has seconds, peak memory and size of both conversions, on this machine with its threads; docs/methods.md the
 tables, made from both files and from half.csv (check_half.py).
 """
 import argparse
@@ -44,7 +44,7 @@ import onnxruntime as ort
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))  # for pylib
 from pylib import cost, metrics, peer, tasks, tool, zoo
-from pylib.accuracy_page import MODELS, WITHOUT, read, write, write_page
+from pylib.methods_page import MODELS, WITHOUT, read, write, write_page
 from pylib.samples import open_samples, spread
 
 RESULT = ("model", "calib", "row", "samples", "metric", "value", "top5", "diff", "low", "high", "sqnr_db", "integer", "float", "failed",
@@ -293,7 +293,7 @@ def parse():
     p.add_argument("--qconvert", help="our qconvert [$OCT_BUILD or build/, then PATH]")
     p.add_argument("--qeval", help="our qeval, likewise")
     p.add_argument("--cost", action="store_true", help="measure cost.csv instead")
-    p.add_argument("--page", action="store_true", help="only write docs/accuracy.md anew")
+    p.add_argument("--page", action="store_true", help="only write docs/methods.md anew")
     args = p.parse_args()
     if args.page:
         return args

@@ -77,7 +77,7 @@ def page():
     return f"""# Comparison with other tools
 
 Written by `scripts/development/comparison.py` from `tests/accuracy/results.csv`, `tests/accuracy/cost.csv` and `bench/results.csv`; do not edit it. A test compares it with them.
-[accuracy.md](accuracy.md) has each model, with intervals; [bench/README.md](../bench/README.md) says how times are measured.
+[methods.md](methods.md) has each model, with intervals, and [accuracy.md](accuracy.md) more models; [bench/README.md](../bench/README.md) says how times are measured.
 
 ## Accuracy
 

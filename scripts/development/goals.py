@@ -24,7 +24,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))  # for pylib
 from pylib import peer, samples, tasks, tool, zoo
-from pylib.accuracy_page import MODELS, read, write
+from pylib.methods_page import MODELS, read, write
 
 RESULT = ("model", "metric", "limit", "samples", "before", "after", "drop", "low", "high", "met", "enough_samples", "trials", "layers",
           "promoted", "float", "promoted_macs", "judge", "by")

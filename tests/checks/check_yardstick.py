@@ -23,6 +23,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from pylib import peer
+from pylib import yardstick_page as pages
 from pylib.judge import Checker, options
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts/yardstick"
@@ -59,6 +60,47 @@ def rows_of(page, columns):
     return [r for r in cells if len(r) == columns and not r[0].startswith("---") and r[0] != "model"]
 
 
+def shares(c, x, folder):
+    """Where the float model, Octet's file and that of quantize_dynamic agree, by NumPy."""
+    want = peer.session(folder / "net.onnx").run(None, {"x": x})[0].argmax(1)
+    script = [sys.executable, SCRIPT, "--quantize", "ort-dynamic", folder / "net.onnx", "none", folder / "dynamic.onnx"]
+    subprocess.run([str(w) for w in script], check=True, capture_output=True)
+    return [np.mean([peer.session(p, exact=True).run(None, {"x": row[None]})[0].argmax() == w for row, w in zip(x, want)]) for p in (folder / "ours.onnx", folder / "dynamic.onnx")]
+
+
+def numbers(c, x, out):
+    """Agreement is compared in pairs, with the file of results, which the page is made of."""
+    (c.folder / "agree.csv").write_text("name,model,calib,data,metric\nnet,net.onnx,calib.npy,eval.npy,agreement\n")
+    results = c.folder / "results.csv"
+    done, page = run(c, c.folder / "agree.csv", "--results", results, "--tools", "octet,ort-dynamic")
+    c.hold("agreement: exit", done.returncode == 0, done.stderr[-400:])
+    rows = pages.read(results)
+    ours, theirs = shares(c, x, c.folder)
+    c.hold("agreement: values", [r["value"] for r in rows] == [f"{ours:.6g}", f"{theirs:.6g}"], f"{rows} for {ours} and {theirs}")
+    first = rows[0]
+    c.hold("agreement: against the best", first["against"] == "ort-dynamic" and abs(float(first["against_drop"] or 9) - (theirs - ours)) < 1e-5 and first["against_low"] != "", str(first))
+    before = results.read_text()
+    done, again = run(c, "--results", results)
+    c.hold("the page alone", done.returncode == 0 and again == page and results.read_text() == before, done.stderr[-300:])
+    twice = pages.merged(rows, [r | {"value": "1"} for r in rows])
+    c.hold("rows are replaced", len(twice) == len(rows) and all(r["value"] == "1" for r in twice), str(twice))
+    kept = c.folder / "likeness"
+    kept.mkdir()
+    want, found = np.array([[0.2, 0.8], [1, 0], [0.5, 0.1]], np.float32), np.array([[0.9, 0.1], [1, 0], [0.5, 0.3]], np.float32)
+    np.savez(kept / "a.npz", y=want, sample_names=np.arange(3).astype(str))
+    np.savez(kept / "b.npz", y=found, sample_names=np.arange(3).astype(str))
+    for metric, right in (("agreement", [0, 1, 1]), ("mse", ((want - found) ** 2).mean(1)), ("cosine", (want * found).sum(1) / np.linalg.norm(want, axis=1) / np.linalg.norm(found, axis=1))):
+        said = subprocess.run([sys.executable, SCRIPT, "--likeness", metric, kept / "a.npz", kept / "b.npz"], capture_output=True, text=True, check=True).stdout
+        c.hold(f"likeness: {metric}", np.allclose([float(w) for w in said.split()], right, atol=1e-6), said)
+
+
+def published(c):
+    """docs/accuracy.md is what the script writes of tests/accuracy/yardstick.csv."""
+    root = SCRIPT.parent.parent
+    wanted = pages.page(pages.read(root / "tests/accuracy/yardstick.csv"))
+    c.hold("docs/accuracy.md", (root / "docs/accuracy.md").read_text(encoding="utf-8") == wanted, "run scripts/yardstick --results tests/accuracy/yardstick.csv -o docs/accuracy.md")
+
+
 def main():
     args = options(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-yardstick-") as name:
@@ -84,12 +126,14 @@ def main():
         ours = pages[0][0]
         c.hold("ours: value, drop and layers", ours[2] == f"{100 * value:.2f} %" and ours[3].startswith(f"{100 * (exact - value):+.2f} % [") and ours[5] == "2 of 2", str(ours))
         c.hold("ours: size", abs(float(ours[4]) - size) < 0.1, f"{ours[4]} for {size}")
+        numbers(c, x, out)
         (c.folder / "bad.onnx").write_bytes(b"no model")
         (c.folder / "worse.csv").write_text(header + "bad,bad.onnx,calib.npy,eval.npy,labels.npy,top1\nnet,net.onnx,calib.npy,eval.npy,labels.npy,top1\n"
                                             + "far,net.onnx,imagenet:calib,imagenet:eval,labels.npy,top1\n")
         done, page = run(c, c.folder / "worse.csv")
         c.hold("a model that cannot be read", done.returncode == 1 and "bad: " in done.stderr and len(rows_of(page, 8)) == 3, done.stderr[-300:])
         c.hold("what is not there is left out", "far: left out, for want of imagenet:calib" in done.stderr, done.stderr[-300:])
+        published(c)
         return c.finish()
 
 

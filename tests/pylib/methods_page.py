@@ -1,10 +1,10 @@
-"""The files of tests/accuracy, and docs/accuracy.md made from them."""
+"""The files of tests/accuracy, and docs/methods.md made from them."""
 import csv
 
 from pylib import tasks, zoo
 
 FOLDER = zoo.ROOT / "tests/accuracy"
-PAGE = zoo.ROOT / "docs/accuracy.md"
+PAGE = zoo.ROOT / "docs/methods.md"
 MODELS = zoo.MODELS | zoo.WHOLE | zoo.MADE
 WITHOUT = "ours without "
 FRACTIONS = {"mse", "spearman", "f1"}       # shown as they are; the rest in percent
@@ -129,7 +129,7 @@ def write_page():
     spent, where = cost_table(costs)
     saturating = ", ".join(dict.fromkeys(f"{r['cpu']}, {r['by']}" for r in results if r["row"] == "ort"))
     others = ", ".join(dict.fromkeys(f"{r['cpu']}, {r['by']}" for r in results if r["row"].startswith("ort exact")))
-    PAGE.write_text(f"""# Accuracy and cost of conversion
+    PAGE.write_text(f"""# What methods gain and conversions cost
 
 Written by `scripts/development/accuracy.py` from `tests/accuracy/results.csv`, `cost.csv` and `half.csv`; do not edit.
 
