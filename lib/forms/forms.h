@@ -18,6 +18,7 @@ typedef struct oct_read_opts {
     const int *seen;    /* values inside dynamically quantized products that are looked at (-1: none); such products are
                            not read */
     size_t n_seen;
+    bool keeps_lstm; /* leave DynamicQuantizeLSTM: its weights need not be transposed in order to run */
 } oct_read_opts;
 
 /* Reads the quantized values of g and of the graphs nested in it: QuantizeLinear and DequantizeLinear (per tensor, per

@@ -170,7 +170,10 @@ static oct_status read_forms(oct_plan *p, oct_err *err)
         const int id = p->tap_at[i] >= 0 ? p->g->value[p->tap_at[i]].producer : -1;
         p->tap_reals[i] = id >= 0 && strcmp(p->g->node[id].op, "DequantizeLinear") == 0;
     }
-    OCT_TRY(oct_forms_read(p->g, &(oct_read_opts){ p->opts.no_integer, p->tap_at, p->opts.n_taps }, &now, err));
+    const oct_read_opts opts = {
+        .operators_only = p->opts.no_integer, .seen = p->tap_at, .n_seen = p->opts.n_taps, .keeps_lstm = true
+    };
+    OCT_TRY(oct_forms_read(p->g, &opts, &now, err));
     for (size_t i = 0; i < p->opts.n_taps; i++)
         p->tap_at[i] = p->tap_at[i] >= 0 ? now[p->tap_at[i]] : -1;
     OCT_TRY(oct_forms_split_qlinear(p->g, err));

@@ -26,7 +26,7 @@ static oct_status read_graph(oct_graph *g, const oct_read_opts *opts, const int 
 
 static oct_status read_nested(const forms_reader *r, int node, oct_err *err)
 {
-    const oct_read_opts opts = { .operators_only = r->opts->operators_only };
+    const oct_read_opts opts = { .operators_only = r->opts->operators_only, .keeps_lstm = r->opts->keeps_lstm };
     oct_graph *g = r->g, *nested;
     if (!oct_node_graph_at(&g->node[node], 0))
         return OCT_OK;
@@ -44,7 +44,8 @@ static oct_status read_node(forms_reader *r, int id, oct_err *err)
     if (done || r->opts->operators_only)
         return done ? OCT_OK : read_nested(r, id, err);
     OCT_TRY(forms_read_blocks(r, id, err));
-    OCT_TRY(forms_read_lstm(r, id, err));
+    if (!r->opts->keeps_lstm)
+        OCT_TRY(forms_read_lstm(r, id, err));
     OCT_TRY(forms_read_dequantize(r, id, err));
     if (r->g->node[id].dead)
         return OCT_OK;
