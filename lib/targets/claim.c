@@ -305,7 +305,7 @@ static oct_status weigh_read(claimer *c, oct_graph *read, oct_err *err)
         if (!g->value[v].dead)
             c->bytes[v] = elements(read, (int)v) * oct_dtype_bits(g->value[v].dtype) / 8;
     OCT_TRY(put_channels_first(read, err));
-    OCT_TRY(oct_forms_read(read, NULL, NULL, err));
+    OCT_TRY(oct_forms_read(read, &(oct_read_opts){ .keeps_lstm = true }, NULL, err));
     oct_graph_prune(read);
     for (size_t i = 0; i < g->n_order; i++)
         c->work[g->order[i]] = WORK_SPELLING;
