@@ -829,7 +829,7 @@ static void worst_values_are_found(void **state)
     decide(w);
     GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1 << 30, ROWS / 2, ROWS / 2 }, 0, &sim, err));
     GOOD(oct_sensitivity_measure(sim, w->c.job, 0, false, NULL, a, &all, err));
-    GOOD(oct_sensitivity_find_worst(sim, w->c.job, share, a, &worst, err));
+    GOOD(oct_sensitivity_find_worst(sim, w->c.job, share, NULL, a, &worst, err));
     assert_true(all.n == worst.n && all.n >= 3 && all.all.noise == worst.all.noise);
     double left = all.all.noise;
     size_t n = 0;

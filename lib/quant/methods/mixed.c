@@ -79,6 +79,7 @@ typedef enum extent {
 typedef struct choice {
     oct_qjob *j;
     const oct_sensitivity *s;
+    bool same;   /* decisions are those that s was measured with */
     int *floats; /* by node: the number of the attempt that left it float; 0: none */
     int *wides;  /* by node: the number of the attempt that gave it 16-bit activations; 0: none */
     int attempt; /* counted from 1 */
@@ -389,7 +390,8 @@ static oct_status measure(oct_conversion *c, choice *x, double share, oct_err *e
     if (!s)
         return oct_nomem(err);
     OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 0, &sim, err));
-    OCT_TRY(oct_sensitivity_find_worst(sim, c->job, share, c->arena, s, err));
+    OCT_TRY(oct_sensitivity_find_worst(sim, c->job, share, x->same ? x->s : NULL, c->arena, s, err));
+    x->same = true;
     x->s = c->sensitivity = s;
     return (x->order = oct_arena_calloc(c->arena, s->n + 1, sizeof *x->order)) ? OCT_OK : oct_nomem(err);
 }
@@ -430,6 +432,7 @@ static oct_status attempt(oct_conversion *c, oct_trial *t, extent most, oct_meth
     OCT_TRY(oct_conversion_try(c, t, r, err));
     x->at = r->after;
     if (t->won) {
+        x->same = false;
         x->tried = -1;
         x->spent += x->now.spent;
         x->dear += x->now.dear;
@@ -498,6 +501,7 @@ static oct_status choose_floats(oct_conversion *c, oct_trial *t, oct_method_resu
     const double before = r->before;
     if (r->after >= before + HIDING_DB) {
         OCT_TRY(c->run_methods(c, OCT_STEP_RANGES, err));
+        ((choice *)t->arg)->same = false;
         OCT_TRY(attempt_all(c, t, r, err));
     }
     OCT_TRY(attempt_sets(c, t, r, err));

@@ -26,9 +26,9 @@ static oct_status settle_with_few(oct_conversion *c, oct_err *err)
 }
 
 /* One attempt. It is undone if it does not help. */
-static oct_status attempt(oct_conversion *c, oct_trial *t, double before, double noise, oct_method_result *r,
-                          oct_arena *a, oct_err *err)
+static oct_status attempt(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_arena *a, oct_err *err)
 {
+    const oct_sim_loss before = t->loss;
     oct_sim_loss after;
     *r->choice = 0;
     OCT_TRY(t->act(t, c, r, a, err));
@@ -37,8 +37,9 @@ static oct_status attempt(oct_conversion *c, oct_trial *t, double before, double
     if (t->graph)
         OCT_TRY(settle_with_few(c, err));
     OCT_TRY(measure(c, t, &after, err));
-    t->won = t->gain != 0 ? after.sqnr >= before + t->gain : after.noise < noise;
+    t->won = t->gain != 0 ? after.sqnr >= before.sqnr + t->gain : after.noise < before.noise;
     t->won |= t->enough > 0 && after.sqnr >= t->enough;
+    t->loss = t->won ? after : t->loss;
     r->measure = "output SQNR";
     r->unit = "dB";
     if (t->won) {
@@ -54,12 +55,14 @@ static oct_status attempt(oct_conversion *c, oct_trial *t, double before, double
 
 static oct_status try_with(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_arena *a, oct_err *err)
 {
-    oct_sim_loss before;
-    OCT_TRY(measure(c, t, &before, err));
+    OCT_TRY(oct_conversion_settle(c, err));
+    if (t->revision == 0 || t->revision != c->revision || t->mask)
+        OCT_TRY(measure(c, t, &t->loss, err));
     t->won = false;
-    r->before = r->after = before.sqnr;
+    r->before = r->after = t->loss.sqnr;
     for (t->attempt = 0; !t->won && !r->why && (t->attempt == 0 || t->attempt < t->attempts); t->attempt++)
-        OCT_TRY(attempt(c, t, before.sqnr, before.noise, r, a, err));
+        OCT_TRY(attempt(c, t, r, a, err));
+    t->revision = t->graph ? 0 : c->revision; /* what did not help was undone */
     return OCT_OK;
 }
 

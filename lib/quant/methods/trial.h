@@ -26,6 +26,9 @@ struct oct_trial {
     const char *otherwise; /* the name of the choice if the change does not help; NULL: the method sets it */
     void *arg;             /* for use by the method */
     bool won;              /* the result: the change was kept. false also if there was nothing to try */
+    /* For the next trial of the method: the loss with the decisions as they are, if they are those of this revision. */
+    oct_sim_loss loss;
+    uint64_t revision; /* of the conversion; 0: the loss is not known */
 };
 
 /* Measures on the second half, without the change and with it. If the change does not help, it is undone, and the next

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MARGIN                                                                                                  \
     0.75 /* of a threshold: groups that cause less are not divided. It is below 1 because noise does not add up \
@@ -183,15 +184,19 @@ static size_t list_layers(const oct_qjob *j, oct_site *site)
     return n;
 }
 
-/* Measures each kind of sites together, and opens a search among the values, with room for the layers. */
+static oct_status measure_kinds(oct_sim *s, oct_memo *memo, oct_sensitivity *out, oct_err *err)
+{
+    *out = (oct_sensitivity){ .samples = s->n_samples };
+    OCT_TRY(measure_kind(s, memo, ALL, &out->all, err));
+    OCT_TRY(measure_kind(s, memo, WEIGHTS, &out->weights, err));
+    return measure_kind(s, memo, VALUES, &out->values, err);
+}
+
+/* Opens a search among the values, with room for the layers. out: what each kind of sites causes together. */
 static oct_status begin(search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, oct_arena *arena,
                         oct_sensitivity *out, oct_err *err)
 {
     const size_t most = j->n_values + j->n_nodes;
-    *out = (oct_sensitivity){ .samples = s->n_samples };
-    OCT_TRY(measure_kind(s, memo, ALL, &out->all, err));
-    OCT_TRY(measure_kind(s, memo, WEIGHTS, &out->weights, err));
-    OCT_TRY(measure_kind(s, memo, VALUES, &out->values, err));
     *x = (search){ .s = s,
                    .memo = memo,
                    .site = oct_arena_calloc(arena, most + 1, sizeof *x->site),
@@ -207,6 +212,7 @@ oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool w
                                    oct_arena *arena, oct_sensitivity *out, oct_err *err)
 {
     search x, layers;
+    OCT_TRY(measure_kinds(s, memo, out, err));
     OCT_TRY(begin(&x, s, j, memo, arena, out, err));
     out->least = least;
     out->of_layers = weights;
@@ -251,8 +257,18 @@ oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer
     return OCT_OK;
 }
 
+/* The noise that a search found of a node; NAN: it did not look. */
+static double noise_of(const oct_sensitivity *before, int node)
+{
+    for (size_t i = 0; before && i < before->n; i++)
+        if (before->site[i].node == node)
+            return before->site[i].noise;
+    return NAN;
+}
+
 /* Appends the recurrent layers on integers to the sites, each measured. */
-static oct_status measure_recurrent(const search *x, const oct_qjob *j, size_t *n, oct_err *err)
+static oct_status measure_recurrent(const search *x, const oct_qjob *j, const oct_sensitivity *before, size_t *n,
+                                    oct_err *err)
 {
     search one = *x;
     for (size_t i = *n = 0; i < j->n_layer; i++) {
@@ -260,7 +276,9 @@ static oct_status measure_recurrent(const search *x, const oct_qjob *j, size_t *
             continue;
         const size_t at = x->n + (*n)++;
         x->site[at] = layer_site(j, j->layer[i]);
-        OCT_TRY(measure(&one, at, at + 1, &x->site[at].noise, err));
+        x->site[at].noise = noise_of(before, j->layer[i]);
+        if (isnan(x->site[at].noise))
+            OCT_TRY(measure(&one, at, at + 1, &x->site[at].noise, err));
     }
     return OCT_OK;
 }
@@ -290,21 +308,28 @@ static size_t width_of(const search *x)
     return width < LEAST_WIDTH ? LEAST_WIDTH : width < (double)x->n ? (size_t)width : x->n;
 }
 
-oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct_arena *arena, oct_sensitivity *out,
-                                      oct_err *err)
+oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, const oct_sensitivity *before,
+                                      oct_arena *arena, oct_sensitivity *out, oct_err *err)
 {
     search x;
     size_t recurrent;
+    if (before)
+        *out = *before;
+    else
+        OCT_TRY(measure_kinds(s, NULL, out, err));
     OCT_TRY(begin(&x, s, j, NULL, arena, out, err));
+    if (before)
+        memcpy(x.known, before->known, (4 * x.n + 2) * sizeof *x.known);
     x.width = width_of(&x);
-    OCT_TRY(measure_recurrent(&x, j, &recurrent, err));
-    for (double left = out->all.noise, before = INFINITY; left < before;) {
+    OCT_TRY(measure_recurrent(&x, j, before, &recurrent, err));
+    for (double left = out->all.noise, more = INFINITY; left < more;) {
         x.least = MARGIN * share * left;
         OCT_TRY(divide(&x, err));
-        before = left;
+        more = left;
         left = left_without_worst(&x, x.n + recurrent, out->all.noise, share);
     }
     out->n = x.n + recurrent;
+    out->known = x.known;
     out->least = out->values.noise > 0 ? fmin(x.untold / out->values.noise, 1) : 0;
     qsort(out->site, out->n, sizeof *out->site, by_noise);
     return OCT_OK;

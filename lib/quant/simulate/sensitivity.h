@@ -28,6 +28,7 @@ typedef struct oct_sensitivity {
     double least;   /* sites below this share of the noise of their kind are not measured separately */
     bool of_layers; /* weights were measured too */
     size_t samples;
+    const double *known; /* the noise of groups of values, for a later search (sensitivity.c) */
 } oct_sensitivity;
 
 /* Measures all sites. Those that cause less than `least` (a share) of the noise of their kind are not measured
@@ -44,9 +45,10 @@ oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer
 /* Measures values and recurrent layers on integers alone, and only those values that cause at least `share` of the
  * noise of everything rounded, or of what remains without the values that cause more. This takes far fewer
  * measurements. For large models only the groups with the most noise are divided, and out->least says what was not
- * measured separately. Allocated in arena. */
-oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct_arena *arena, oct_sensitivity *out,
-                                      oct_err *err);
+ * measured separately. before: a search with the same decisions and samples, whose measurements are not repeated; NULL:
+ * there was none. Allocated in arena. */
+oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, const oct_sensitivity *before,
+                                      oct_arena *arena, oct_sensitivity *out, oct_err *err);
 
 /* Whether a node computes or reads one of the values that share their parameters with root, or rounds root when it
  * runs. If all such nodes are float, these values are not rounded. */
