@@ -281,6 +281,17 @@ OCTET_API octet_status octet_explain_node(octet *o, const octet_convert_options 
  * another model was made. As octet_lint_model; the report is of schema octet-verify-1. */
 OCTET_API octet_status octet_verify_model(octet *o, const octet_convert_options *options, const char *source,
                                           octet_result **result);
+/* Converts a folder of models by a recipe (NULL: by what it holds), as `qconvert FOLDER -o NEW`. options: those of a
+ * conversion, where model is the folder and output the new one, which must not exist; samples "NAME=SPEC" are for the
+ * model of that name. The folder appears complete, or not at all. The report is of schema octet-folder-1. Errors: those
+ * of octet_convert_model; with OCTET_GOAL there is a result, and nothing was written. */
+OCTET_API octet_status octet_convert_folder(octet *o, const octet_convert_options *options, const char *recipe,
+                                            octet_result **result);
+/* Judges variants of the models of a folder, which options call the model: those of the folder that is the only one in
+ * quantized, or without one those beside the models, as `qeval audit FOLDER`. The report is of schema octet-audit-1.
+ * Errors: those of octet_evaluate_model; OCTET_GOAL: a variant cannot be used, and there is a result. */
+OCTET_API octet_status octet_evaluate_folder(octet *o, const octet_evaluate_options *options, const char *recipe,
+                                             octet_result **result);
 OCTET_API void octet_result_free(octet_result *r); /* r may be NULL */
 
 /* The report, as JSON. */

@@ -16,7 +16,8 @@ octet.quantization has the functions of onnxruntime.quantization, and onnxruntim
 options.add_provider_for_devices(octet.onnxruntime_devices(), {}).
 """
 from ._call import Error
-from ._calls import calibrate, convert, evaluate, explain, lint, sensitivity, use_isa, verify, version
+from ._calls import (calibrate, convert, convert_folder, evaluate, evaluate_folder, explain, lint, sensitivity, use_isa, verify,
+                     version)
 from ._inputs import Pipe
 from ._model import Model
 from ._onnxruntime import onnxruntime_devices
@@ -24,7 +25,8 @@ from ._results import Calibration, Conversion, Evaluation, Gate, Layer, LayerErr
 
 __version__ = version()
 __all__ = ["Calibration", "Conversion", "Error", "Evaluation", "Gate", "Layer", "LayerError", "Metric", "Model", "ModelResult", "Pipe", "Result", "Tensor",
-           "calibrate", "convert", "evaluate", "explain", "lint", "onnxruntime_devices", "sensitivity", "use_isa", "verify", "version"]
+           "calibrate", "convert", "convert_folder", "evaluate", "evaluate_folder", "explain", "lint", "onnxruntime_devices", "sensitivity", "use_isa", "verify",
+           "version"]
 
 for _one in (Error, Model, Pipe, Result, Calibration, Conversion, Evaluation, Gate, Layer, LayerError, Metric, ModelResult, Tensor):
     _one.__module__ = __name__ # where users find it

@@ -1,6 +1,7 @@
 """calibrate, convert and evaluate: from the values of Python to the typed options of the library."""
 import ctypes
 import difflib
+import inspect
 import json as _json
 import operator
 import os
@@ -118,6 +119,13 @@ def _put_samples(options, call, data, folder):
         options.c.samples.get, options.c.samples.count = options.kept[-1], len(data)
     else:
         options.c.samples.data = options.texts(inputs.specs(data, folder))
+
+
+def _options_of(function, options):
+    """Keyword arguments that are some of another function's."""
+    known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    _check_known([name for name in options if name not in known], known)
+    return options
 
 
 class _Given:
@@ -326,6 +334,41 @@ def verify(model: Model_, source: Model_, data: Union[Name, Sequence[Name], inpu
         _put_model(options, inputs.written(of.pop("model"), folder, 0))
         return inputs.written(of.pop("source"), folder, 1)
     return _run("convert", ConvertOptions, given, fill, lambda report, *_: Result(report), lib.octet_verify_model)
+
+
+def convert_folder(folder: Name, output: Optional[Name] = None, data: Union[Name, Sequence[Name], inputs.Pipe, Any, None] = None, *, recipe: Name = "auto",
+                   **options: Any) -> Result:
+    """Converts a folder of models into a new folder, as `qconvert FOLDER -o NEW`: for onnxruntime-genai, transformers.js, sentence-transformers, optimum,
+    sherpa-onnx, piper, or by the file of a recipe. The new folder appears complete, or not at all. data: as for convert; "NAME=FILE" is for the model of
+    that name. The other options are those of convert, and hold for each model; scheme is in place of the recipe's. The result is the report (schema
+    octet-folder-1): result["models"], ["files"], ["text"].
+
+    Raises Error; with status 1 a goal was missed: nothing was written, and Error.report is the report."""
+    given = {"model": folder, "output": output, "data": data, "unknown": {}, **_options_of(convert, options)}
+
+    def fill(held, of, _):
+        held.set("model", of.pop("model"))
+        return recipe
+    return _run("convert", ConvertOptions, given, fill, lambda report, *_: Result(report), lib.octet_convert_folder)
+
+
+def evaluate_folder(folder: Name, other: Optional[Name] = None, data: Union[Name, Sequence[Name], inputs.Pipe, Any, None] = None, *, recipe: Name = "auto",
+                    **options: Any) -> Result:
+    """Judges variants of the models of a folder: those of another folder, or without one those beside the models, as `qeval audit FOLDER`. Without data only
+    whether they load, and have the float model's inputs and outputs. data: as for convert_folder; the other options are those of evaluate. The result is
+    the report (schema octet-audit-1): result["variants"], with a verdict each.
+
+    Raises Error; with status 1 a variant cannot be used, and Error.report is the report."""
+    given = {"model": folder, "data": data, "unknown": {}, **_options_of(evaluate, options)}
+
+    def fill(held, of, _):
+        held.set("model", of.pop("model"))
+        held.c.quantized = held.texts([other] if other is not None else [])
+        if "metric" in of:
+            names = of.pop("metric")
+            held.c.metrics = held.texts([one for text in ([names] if isinstance(names, str) else names) for one in text.split(",")])
+        return recipe
+    return _run("evaluate", EvaluateOptions, given, fill, lambda report, *_: Result(report), lib.octet_evaluate_folder)
 
 
 def use_isa(name: str) -> None:

@@ -141,7 +141,9 @@ def _open():
     known += [("octet_measure_sensitivity", number, place, ctypes.POINTER(EvaluateOptions), text, ctypes.POINTER(result)),
               ("octet_lint_model", number, place, converting, ctypes.POINTER(result)),
               ("octet_explain_node", number, place, converting, text, ctypes.POINTER(result)),
-              ("octet_verify_model", number, place, converting, text, ctypes.POINTER(result))]
+              ("octet_verify_model", number, place, converting, text, ctypes.POINTER(result)),
+              ("octet_convert_folder", number, place, converting, text, ctypes.POINTER(result)),
+              ("octet_evaluate_folder", number, place, ctypes.POINTER(EvaluateOptions), text, ctypes.POINTER(result))]
     for name, returned, *arguments in known:
         function = getattr(opened, name)
         function.restype, function.argtypes = returned, arguments

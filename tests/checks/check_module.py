@@ -371,6 +371,31 @@ assert octet.verify(got, network(), "x.npy").report
 np.save("x.npy", x + 1)
 refused(lambda: octet.verify("o.onnx", "net.onnx", "x.npy"), status=2)
 """,
+    "folders_of_models": """
+import pathlib
+folder = pathlib.Path("f")
+folder.mkdir()
+(folder / "config.json").write_text("{}")
+(folder / "model.onnx").write_bytes(pathlib.Path("net.onnx").read_bytes())
+made = octet.convert_folder(folder, "g", x, scheme="static")
+assert made["schema"] == "octet-folder-1" and made["recipe"] == "optimum" and made["models"][0]["samples"] > 0, made.report
+octet.convert(folder / "model.onnx", x, output="alone.onnx", scheme="static")
+assert pathlib.Path("g/model.onnx").read_bytes() == pathlib.Path("alone.onnx").read_bytes()
+refused(lambda: octet.convert_folder(folder, "g"), "not empty", status=2)
+refused(lambda: octet.convert_folder(folder, "h", recipe="piiper"), "piper", status=2)
+refused(lambda: octet.convert_folder(folder, "h", shceme="static"), "scheme", status=2)
+refused(lambda: octet.convert_folder(folder), "-o", status=2)
+refused(lambda: octet.convert_folder(folder, "h", x, min_sqnr=200, trials=0), status=1)
+assert not pathlib.Path("h").exists()
+judged = octet.evaluate_folder(folder, "g", x, metric="sqnr")
+assert judged["schema"] == "octet-audit-1" and judged["variants"][0]["verdict"] == "fits" and judged["variants"][0]["output_sqnr_db"] > 20
+(folder / "model_quantized.onnx").write_bytes(b"cut")
+try:
+    octet.evaluate_folder(folder)
+    assert False
+except octet.Error as e:
+    assert e.status == 1 and e.report["variants"][0]["verdict"] == "does not load"
+""",
     "names_of_the_module": """
 assert octet.__version__ == octet.version() and set(dir(octet)) == set(octet.__all__) | {"__doc__", "__version__"}
 for name in octet.__all__:

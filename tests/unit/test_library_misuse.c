@@ -94,6 +94,12 @@ static const octet_evaluate_options *evaluation(octet_evaluate_options *x)
     MISUSE(convert_explain_none, octet_explain_node(s->o, conversion(&x), "none", &made), OCTET_USAGE)                 \
     MISUSE(convert_verify_nothing, octet_verify_model(s->o, conversion(&x), NULL, &made), OCTET_USAGE)                 \
     MISUSE(convert_verify_stream, octet_verify_model(s->o, conversion(&x), "-", &made), OCTET_USAGE)                   \
+    MISUSE(folder_nothing, (conversion(&x), x.model = NULL, octet_convert_folder(s->o, &x, NULL, &made)), OCTET_USAGE) \
+    MISUSE(folder_no_output, (conversion(&x), octet_convert_folder(s->o, &x, NULL, &made)), OCTET_USAGE)               \
+    MISUSE(folder_recipe, (conversion(&x), x.model = ".", octet_convert_folder(s->o, &x, "genaj", &made)),             \
+           OCTET_USAGE)                                                                                                \
+    MISUSE(folder_judged_alone, (octet_evaluate_init(&e, sizeof e), octet_evaluate_folder(s->o, &e, NULL, &made)),     \
+           OCTET_USAGE)                                                                                                \
     MISUSE(load_no_octet, octet_model_load(NULL, "m.onnx", 1, &nothing), OCTET_USAGE)                                  \
     MISUSE(load_no_path, octet_model_load(s->o, NULL, 1, &nothing), OCTET_USAGE)                                       \
     MISUSE(load_no_place, octet_model_load(s->o, "m.onnx", 1, NULL), OCTET_USAGE)                                      \

@@ -3,6 +3,7 @@
 
 #include "api/calibration.h"
 #include "api/evaluation.h"
+#include "api/folder/folder.h"
 #include "api/inspect.h"
 #include "api/session.h"
 #include "api/verification.h"
@@ -19,7 +20,7 @@ struct octet_result {
 /* A call with options of one kind or the other. */
 typedef struct typed {
     const void *options;
-    const char *name; /* of a node to explain, of the float model of one to verify, or of a file of measurements */
+    const char *name; /* of a node to explain, of the float model of one to verify, of a file of measurements, of a recipe */
     octet_result *result, **to;
     bool in_callback; /* the caller is */
     octet *o;
@@ -177,6 +178,13 @@ static oct_status keep_report(octet_result *r, oct_err *err)
     return root && !r->json.failed ? OCT_OK : oct_nomem(err);
 }
 
+/* The same of a call that ends with s, whose error stays. */
+static oct_status keep_report_of(octet_result *r, oct_status s, oct_err *err)
+{
+    const oct_status kept = keep_report(r, s == OCT_OK ? err : NULL);
+    return kept == OCT_OK ? s : kept;
+}
+
 /* A missed goal has a report, too. */
 static oct_status decide_and_make(typed *c, oct_err *err)
 {
@@ -212,6 +220,14 @@ static oct_status convert(octet *o, void *arg, oct_err *err)
     return s;
 }
 
+static oct_status convert_all(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    const oct_session_host host = host_of(o, c);
+    const oct_status s = oct_folder_convert(&c->convert, c->name, &host, c->result->report, err);
+    return s == OCT_OK || s == OCT_EGOAL ? keep_report_of(c->result, s, err) : s;
+}
+
 /* ---- what is said without a conversion ---- */
 
 static oct_status lint(octet *o, void *arg, oct_err *err)
@@ -237,10 +253,8 @@ static oct_status verify(octet *o, void *arg, oct_err *err)
     const oct_session_host host = host_of(o, c);
     oct_verification v = { .x = &c->convert, .source = c->name, .h = &host };
     oct_status s = oct_verification_run(&v, c->result->report, err);
-    if (s == OCT_OK || s == OCT_EGOAL) {
-        const oct_status kept = keep_report(c->result, s == OCT_OK ? err : NULL);
-        s = kept == OCT_OK ? s : kept;
-    }
+    if (s == OCT_OK || s == OCT_EGOAL)
+        s = keep_report_of(c->result, s, err);
     oct_verification_close(&v);
     return s;
 }
@@ -348,6 +362,17 @@ static oct_status evaluate(octet *o, void *arg, oct_err *err)
     return s;
 }
 
+/* Variants that cannot be used have a report, too. */
+static oct_status audit(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    const oct_evaluation_host host = { .voice = { note, octet_tell_progress, o },
+                                       .missed = missed,
+                                       .given = { get_sample, c, c->samples->count } };
+    const oct_status s = oct_folder_audit(&c->evaluate, c->name, &host, c->result->report, err);
+    return s == OCT_OK || s == OCT_EGOAL ? keep_report_of(c->result, s, err) : s;
+}
+
 /* ---- a call ---- */
 
 typedef struct turn {
@@ -387,33 +412,41 @@ static oct_status no_place(oct_err *err)
     return oct_fail(err, OCT_EUSAGE, "there is no place for the result: it is NULL");
 }
 
-static oct_status convert_model(octet *o, void *arg, oct_err *err)
+static oct_status take_conversion(typed *c, oct_err *err)
 {
-    typed *c = arg;
     octet_convert_options *x = &c->convert;
     octet_convert_init(x, sizeof *x);
     if (!c->to)
         return no_place(err);
     OCT_TRY(take_options(c->options, x, sizeof *x, err));
     OCT_TRY(check_convert(x, err));
-    x->in_memory |= x->model_data && !x->output && !x->dry_run;
     c->samples = &x->samples;
+    return OCT_OK;
+}
+
+static oct_status convert_model(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    octet_convert_options *x = &c->convert;
+    OCT_TRY(take_conversion(c, err));
+    x->in_memory |= x->model_data && !x->output && !x->dry_run;
     return call(o, c, convert, err);
+}
+
+static oct_status convert_folder(octet *o, void *arg, oct_err *err)
+{
+    OCT_TRY(take_conversion(arg, err));
+    return call(o, arg, convert_all, err);
 }
 
 /* The options of a conversion, for a call that makes no model. */
 static oct_status inspect(octet *o, typed *c, octet_work_fn work, oct_err *err)
 {
     octet_convert_options *x = &c->convert;
-    octet_convert_init(x, sizeof *x);
-    if (!c->to)
-        return no_place(err);
-    OCT_TRY(take_options(c->options, x, sizeof *x, err));
-    OCT_TRY(check_convert(x, err));
+    OCT_TRY(take_conversion(c, err));
     if (x->output || x->html || x->dump_policy || x->sensitivity_file)
         return oct_fail(err, OCT_EUSAGE, "this call writes no files, and is given the name of one to write");
     x->in_memory = false;
-    c->samples = &x->samples;
     return call(o, c, work, err);
 }
 
@@ -481,6 +514,11 @@ static oct_status measure_sensitivity(octet *o, void *arg, oct_err *err)
     return compared(o, arg, measure, err);
 }
 
+static oct_status evaluate_folder(octet *o, void *arg, oct_err *err)
+{
+    return compared(o, arg, audit, err);
+}
+
 static octet_status call_typed(octet *o, const void *options, const char *name, octet_result **result,
                                octet_work_fn work)
 {
@@ -530,6 +568,18 @@ octet_status octet_verify_model(octet *o, const octet_convert_options *options, 
                                 octet_result **result)
 {
     return call_typed(o, options, source, result, verify_model);
+}
+
+octet_status octet_convert_folder(octet *o, const octet_convert_options *options, const char *recipe,
+                                  octet_result **result)
+{
+    return call_typed(o, options, recipe, result, convert_folder);
+}
+
+octet_status octet_evaluate_folder(octet *o, const octet_evaluate_options *options, const char *recipe,
+                                   octet_result **result)
+{
+    return call_typed(o, options, recipe, result, evaluate_folder);
 }
 
 /* ---- the result ---- */

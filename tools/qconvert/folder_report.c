@@ -80,8 +80,11 @@ oct_status qconvert_folder(oct_cli *cli, const convert_args *a, oct_err *err)
     };
     oct_document *report = oct_document_create();
     oct_status s = report ? oct_folder_convert(&x, a->recipe, &host, report, err) : oct_nomem(err);
-    if (s == OCT_OK)
-        s = tool_write_report(cli->json, oct_json_text, oct_document_root(report), err);
+    if (s == OCT_OK || s == OCT_EGOAL) {
+        const oct_status w =
+            tool_write_report(cli->json, oct_json_text, oct_document_root(report), s == OCT_OK ? err : NULL);
+        s = w == OCT_OK ? s : w;
+    }
     if (s == OCT_OK && !cli->quiet)
         s = print(cli, oct_document_root(report), err);
     oct_document_destroy(report);

@@ -249,6 +249,8 @@ static oct_status check_options(const octet_evaluate_options *x, oct_err *err)
                  { "--junit", x->junit },
                  { "--baseline", x->baseline },
                  { "--shard", x->shards > 0 } };
+    if (!x->model)
+        return oct_fail(err, OCT_EUSAGE, "there is no folder: its name is NULL");
     for (size_t i = 0; i < OCT_COUNT(none); i++)
         if (none[i].given)
             return oct_fail(err, OCT_EUSAGE, "%s is for models, and %s is a folder", none[i].name, x->model);

@@ -41,6 +41,7 @@ typedef struct job {
     const char **warning;
     size_t n_warning, cap_warning;
     oct_staging *staging; /* NULL: a dry run */
+    bool missed;          /* a goal: nothing will be written */
     uint64_t before, after;
 } job;
 
@@ -55,6 +56,8 @@ static oct_status check_options(const octet_convert_options *x, oct_err *err)
         { "--html", x->html },   { "--dump-policy", x->dump_policy }, { "--sensitivity-file", x->sensitivity_file },
         { "--calib", x->calib }, { "in_memory", x->in_memory },       { "model_data", x->model_data }
     };
+    if (!x->model)
+        return oct_fail(err, OCT_EUSAGE, "there is no folder: its name is NULL");
     for (size_t i = 0; i < OCT_COUNT(none); i++)
         if (none[i].given) {
             oct_fail(err, OCT_EUSAGE, "%s is for one model, and %s is a folder", none[i].name, x->model);
@@ -579,7 +582,9 @@ static void count_bytes(job *j)
     for (size_t i = 0; i < j->f.n_model; i++) {
         const made *d = &j->made[i];
         j->before += d->m->file->bytes;
-        j->after += j->staging ? d->bytes : (uint64_t)oct_item_whole(oct_document_root(d->report), "size_bytes.after");
+        j->after += j->staging && !j->missed
+                        ? d->bytes
+                        : (uint64_t)oct_item_whole(oct_document_root(d->report), "size_bytes.after");
     }
     for (size_t i = 0; i < j->f.listing.n; i++) {
         bool data = false, pooled = false;
@@ -589,7 +594,7 @@ static void count_bytes(job *j)
         }
         j->before += data ? j->f.listing.v[i].bytes : 0;
         oct_map m;
-        const char *path = pooled && j->staging ? at_output(j, j->f.listing.v[i].path) : NULL;
+        const char *path = pooled && j->staging && !j->missed ? at_output(j, j->f.listing.v[i].path) : NULL;
         if (path && oct_map_open(&m, path, NULL) == OCT_OK) {
             j->after += m.size;
             oct_map_close(&m);
@@ -607,7 +612,7 @@ static void put_model(oct_json *j, const void *row)
     oct_json_str(j, "scheme", d->copied ? "copy" : d->scheme);
     oct_json_str(j, "floats", d->m->floats);
     oct_json_int(j, "bytes_before", (int64_t)d->m->bytes);
-    oct_json_int(j, "bytes_after", r ? oct_item_whole(r, "size_bytes.after") : (int64_t)d->m->bytes);
+    oct_json_int(j, "bytes_after", d->copied ? (int64_t)d->m->bytes : oct_item_whole(r, "size_bytes.after"));
     oct_json_str(j, "shared_data", d->pool ? d->pool->path : NULL);
     oct_json_int(j, "layers_with_weights", oct_item_whole(r, "layers_with_weights"));
     oct_json_int(j, "int8_layers", oct_item_whole(r, "int8_layers"));
@@ -618,7 +623,7 @@ static void put_model(oct_json *j, const void *row)
         oct_json_num(j, "output_sqnr_db", oct_item_number(r, "output_sqnr_db"));
     if (oct_item_at(r, "metric"))
         oct_json_item(j, "metric", oct_item_at(r, "metric"));
-    oct_json_str(j, "text", r ? oct_item_text(r, "text") : "copied as it is");
+    oct_json_str(j, "text", r ? oct_item_text(r, "text") : d->copied ? "copied as it is" : "not made");
     oct_json_open(j, "warnings", '[');
     for (const oct_item *w = NULL; (w = oct_item_next(oct_item_at(r, "warnings"), w));)
         oct_json_str(j, NULL, oct_item_text(w, ""));
@@ -638,11 +643,14 @@ static void put_sentence(oct_json *to, const job *j)
 {
     char was[32], is[32];
     const char *output = j->x->output ? j->x->output : "the new folder";
-    oct_json_str(to, "text",
-                 oct_arena_printf(j->arena, "%s %s %zu model%s for %s, %.2f times smaller (%s to %s)", output,
-                                  j->x->dry_run ? "would have" : "has", j->f.n_model, j->f.n_model == 1 ? "" : "s",
-                                  j->f.recipe->name, j->after ? (double)j->before / (double)j->after : 0.0,
-                                  oct_fmt_bytes(was, j->before), oct_fmt_bytes(is, j->after)));
+    if (j->missed)
+        oct_json_str(to, "text", "a goal was missed: nothing was written");
+    else
+        oct_json_str(to, "text",
+                     oct_arena_printf(j->arena, "%s %s %zu model%s for %s, %.2f times smaller (%s to %s)", output,
+                                      j->x->dry_run ? "would have" : "has", j->f.n_model, j->f.n_model == 1 ? "" : "s",
+                                      j->f.recipe->name, j->after ? (double)j->before / (double)j->after : 0.0,
+                                      oct_fmt_bytes(was, j->before), oct_fmt_bytes(is, j->after)));
 }
 
 static void report(job *j, oct_document *to)
@@ -651,7 +659,7 @@ static void report(job *j, oct_document *to)
     count_bytes(j);
     oct_report_open(&v, "octet-folder-1");
     oct_json_str(&v, "folder", j->f.listing.folder);
-    oct_json_str(&v, "output", j->x->dry_run ? NULL : j->x->output);
+    oct_json_str(&v, "output", j->x->dry_run || j->missed ? NULL : j->x->output);
     oct_json_str(&v, "recipe", j->f.recipe->name);
     oct_json_rows(&v, "models", j->made, j->f.n_model, sizeof *j->made, put_model);
     oct_json_rows(&v, "files", j->other, j->n_other, sizeof *j->other, put_other);
@@ -708,11 +716,14 @@ static oct_status run(job *j, const char *recipe, oct_document *to, oct_err *err
     OCT_TRY(oct_folder_open(&j->f, j->x->model, recipe, err));
     OCT_TRY(check_output(j->x, err));
     oct_say(j->h->voice, 0, "%s: a folder for %s", j->f.listing.folder, j->f.recipe->name);
-    OCT_TRY(make(j, err));
+    const oct_status s = make(j, err);
+    if (s != OCT_OK && s != OCT_EGOAL)
+        return s;
+    j->missed = s == OCT_EGOAL;
     report(j, to);
     if (!oct_document_root(to))
         return oct_nomem(err);
-    return j->staging ? oct_staging_commit(j->staging, err) : OCT_OK;
+    return s == OCT_OK && j->staging ? oct_staging_commit(j->staging, err) : s;
 }
 
 oct_status oct_folder_convert(const octet_convert_options *x, const char *recipe, const oct_session_host *h,

@@ -12,7 +12,7 @@
  *   OCT_EUSAGE         an option that no folder has; something is at x->output already; there is no such recipe, or
  *                      the folder fits none
  *   OCT_EUNSUPPORTED   the folder has no float model
- *   OCT_EGOAL          a goal was missed: nothing was written
+ *   OCT_EGOAL          a goal was missed: nothing was written, and there is a report
  * and the errors of conversions, which name the file. */
 oct_status oct_folder_convert(const octet_convert_options *x, const char *recipe, const oct_session_host *h,
                               oct_document *to, oct_err *err);
