@@ -9,23 +9,43 @@ from pylib.decoders import Decoder
 from pylib.smallnets import Net
 
 WORDS = 400
+BLANK = "\u0120"
 
 
 def put(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content, indent=2))
+    path.write_text(content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def vocabulary(words):
+    """Syllables behind a blank, which is the letter G with a dot above as GPT-2 writes it, and the pieces that make them: (tokens, merges)."""
+    consonants, vowels = "bcdfghjklmnpqrstvwxz", "aeiou"
+    longer = [(f"G{a}{b}", c) for a in consonants for b in vowels for c in consonants]
+    merges = [("G", a) for a in consonants] + [(f"G{a}", b) for a in consonants for b in vowels] + longer
+    tokens = ["<unk>", "</s>", "G", *sorted(consonants + vowels + "y")]
+    merges = [(a.replace("G", BLANK), b) for a, b in merges][:words - len(tokens)]
+    return [t.replace("G", BLANK) for t in tokens] + [a + b for a, b in merges], merges
+
+
+def text_of(ids, words=WORDS):
+    """What the tokenizer makes these ids of, but for the first blank."""
+    tokens = vocabulary(words)[0]
+    return "".join(tokens[i] for i in ids if i > 1).replace(BLANK, " ").strip()
 
 
 def tokenizer(folder, words=WORDS):
-    """Words w0, w1, ... between blanks, as the library `tokenizers` writes it."""
-    vocabulary = {"<unk>": 0, "</s>": 1, **{f"w{i}": i for i in range(2, words)}}
+    """A BPE of bytes in the form of GPT-2's, as the library `tokenizers` writes it."""
+    tokens, merges = vocabulary(words)
     special = [{"id": i, "content": c, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-               for c, i in (("<unk>", 0), ("</s>", 1))]
+               for i, c in enumerate(tokens[:2])]
+    level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
     put(folder / "tokenizer.json", {"version": "1.0", "truncation": None, "padding": None, "added_tokens": special, "normalizer": None,
-                                    "pre_tokenizer": {"type": "Whitespace"}, "post_processor": None, "decoder": None,
-                                    "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "<unk>"}})
-    put(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "<unk>", "eos_token": "</s>",
-                                           "model_max_length": 512})
+                                    "pre_tokenizer": level, "post_processor": None, "decoder": level,
+                                    "model": {"type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None,
+                                              "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
+                                              "vocab": {t: i for i, t in enumerate(tokens)}, "merges": [" ".join(m) for m in merges]}})
+    put(folder / "tokenizer_config.json", {"tokenizer_class": "GPT2Tokenizer", "unk_token": "<unk>", "eos_token": "</s>", "bos_token": "</s>",
+                                           "model_max_length": 512, "add_prefix_space": True})
 
 
 def encoder(path, words=WORDS, width=64, layers=2, seed=3, pooled=False, ids="input_ids", classes=0):
@@ -76,8 +96,8 @@ def share_data(paths, name):
 
 # ---- the folders; each function makes one, and returns it ----
 
-def genai(folder, dtype="float32", external=False, **shape):
-    net = Decoder(dtype=dtype, words=WORDS, **shape)
+def genai(folder, dtype="float32", external=False, words=WORDS, **shape):
+    net = Decoder(dtype=dtype, words=words, **shape)
     folder.mkdir(parents=True)
     how = {"save_as_external_data": True, "location": "model.onnx.data", "size_threshold": 1024} if external else {}
     net.write(folder / "model.onnx", "genai", **how)
@@ -92,7 +112,7 @@ def genai(folder, dtype="float32", external=False, **shape):
                                          **{k: v for k, v in names.items() if k.startswith("past")}},
                               "outputs": {"logits": "logits", **{k: v for k, v in names.items() if k.startswith("present")}}}},
         "search": {"max_length": 64, "do_sample": False, "past_present_share_buffer": False, "repetition_penalty": 1.0, "temperature": 1.0}})
-    tokenizer(folder)
+    tokenizer(folder, words)
     put(folder / "special_tokens_map.json", {"eos_token": "</s>"})
     return folder
 
@@ -103,14 +123,14 @@ def llama_config(net):
             "rms_norm_eps": 1e-06, "rope_theta": 10000.0}
 
 
-def transformers_js(folder, dtype="float32"):
+def transformers_js(folder, dtype="float32", words=WORDS, **shape):
     """A decoder with its cache, mask and positions."""
-    net = Decoder(dtype=dtype, words=WORDS)
+    net = Decoder(dtype=dtype, words=words, **shape)
     (folder / "onnx").mkdir(parents=True)
     net.write(folder / "onnx" / ("model.onnx" if dtype == "float32" else "model_fp16.onnx"), "padded")
     put(folder / "config.json", llama_config(net) | {"transformers.js_config": {"kv_cache_dtype": {"q4f16": "float16", "fp16": "float16"}}})
     put(folder / "generation_config.json", {"eos_token_id": 1, "max_new_tokens": 8})
-    tokenizer(folder)
+    tokenizer(folder, words)
     return folder
 
 

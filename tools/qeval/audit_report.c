@@ -8,16 +8,16 @@
 #include <math.h>
 #include <string.h>
 
-/* The first metric that both models have, as "perplexity 3.05 (3.04)". */
+/* The first metric, as "perplexity 3.05 (3.04)", or where it compares the two models as "agreement 0.98". */
 static void put_metric(oct_table *t, const oct_item *v)
 {
     const oct_item *floats = oct_item_at(v, "float_metrics");
     for (const oct_item *x = NULL; (x = oct_item_next(oct_item_at(v, "metrics"), x));) {
         const double was = oct_item_number(oct_item_member(floats, oct_item_name(x)), ""), is = oct_item_number(x, "");
-        if (!isnan(was) && !isnan(is)) {
-            oct_table_cell(t, "%s %.4g (%.4g)", oct_item_name(x), is, was);
-            return;
-        }
+        if (isnan(is))
+            continue;
+        oct_table_cell(t, isnan(was) ? "%s %.4g" : "%s %.4g (%.4g)", oct_item_name(x), is, was);
+        return;
     }
     oct_table_cell(t, "%s", "");
 }
