@@ -98,6 +98,9 @@ typedef struct oct_cli_opt {
  * '#'. */
 #define OPT_ENUMS(l, nm, var, fn, text) \
     { OCT_CLI_ENUMS, l, nm, OCT_CLI_VAR(oct_cli_list, var), "NAME,...", text, 0, 0, 0, 0, fn }
+/* Several of the names, or paths of files to read, which have a '/' in them. */
+#define OPT_ENUMS_OR_FILES(l, nm, var, fn, text) \
+    { OCT_CLI_ENUMS, l, nm, OCT_CLI_VAR(oct_cli_list, var), "NAME,...", text, 1, 0, 0, 0, fn }
 /* May be repeated; values in the order given. */
 #define OPT_MULTI(l, nm, var, value, text) { OCT_CLI_MULTI, l, nm, OCT_CLI_VAR(oct_cli_list, var), value, text }
 #define OPT_INT(l, nm, var, lo, hi, text) { OCT_CLI_INT, l, nm, OCT_CLI_VAR(int64_t, var), "N", text, lo, hi }
@@ -143,7 +146,10 @@ typedef struct oct_cli {
     const char *isa_note;              /* a line more of it, for --version --verbose; may be NULL */
     const char *isa_names;             /* what --isa accepts, for --help; may be NULL */
     bool (*is_data)(const char *path); /* whether a file's name is one of samples; may be NULL */
-    FILE *out, *err;                   /* NULL: stdout, stderr */
+    /* What a word stands for that is none of an option's names, by its long name: the name it means, or NULL and
+     * perhaps a hint. May be NULL. */
+    const char *(*meant)(const char *option, const char *word, const char **hint);
+    FILE *out, *err; /* NULL: stdout, stderr */
 
     /* Set by oct_cli_parse. */
     const oct_cli_command *command; /* NULL: the tool itself */

@@ -132,8 +132,15 @@ static oct_status check_name(const parse *p, const oct_cli_opt *o, const char *v
         if (!strchr(name, '#'))
             best = nearest(value, best, &cost, name);
     }
+    const char *hint = NULL;
+    if (p->cli->meant && (name = p->cli->meant(o->name, value, &hint))) {
+        *out = name;
+        return OCT_OK;
+    }
     oct_fail(err, OCT_EUSAGE, "--%s: unknown name '%s'", o->name, value);
-    if (o->kind == OCT_CLI_ENUM_OR_FILE && oct_path_exists(value))
+    if (hint)
+        oct_hint(err, "%s", hint);
+    else if (o->kind == OCT_CLI_ENUM_OR_FILE && oct_path_exists(value))
         oct_hint(err, "write a file with its folder: --%s ./%s", o->name, value);
     else if (best)
         oct_hint(err, "did you mean '%s'? '--%s help' lists all", best, o->name);
@@ -147,10 +154,11 @@ static oct_status set_names(parse *p, oct_cli_live *l, const char *value, oct_er
     oct_cli_list *list = l->o.var;
     for (const char *s = value;;) {
         size_t n = strcspn(s, ",");
-        char one[64];
-        snprintf(one, sizeof one, "%.*s", (int)(n < 63 ? n : 63), s);
-        const char *name;
-        OCT_TRY(check_name(p, &l->o, one, &name, err));
+        const char *one = oct_arena_strndup(p->cli->arena, s, n), *name = one;
+        if (!one)
+            return oct_nomem(err);
+        if (!l->o.lo || !strchr(one, '/'))
+            OCT_TRY(check_name(p, &l->o, one, &name, err));
         for (size_t i = 0; i < list->n; i++)
             if (strcmp(list->v[i], name) == 0)
                 return oct_fail(err, OCT_EUSAGE, "--%s: '%s' is given twice", l->o.name, name);

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct {
     const char *name, *summary, *text;
@@ -49,6 +50,34 @@ const char *oct_target_text(const char *name)
     return NULL;
 }
 
+/* Whether a line `also` of a target's text has the word. */
+static bool is_called(const char *text, const char *word)
+{
+    static const char key[] = "\nalso ";
+    const char *line = strstr(text, key);
+    const size_t n = strlen(word);
+    if (!line || !n)
+        return false;
+    for (const char *s = line + sizeof key - 1; *s && *s != '\n';) {
+        const size_t blank = strspn(s, " "), m = strcspn(s += blank, " \n");
+        if (m == n && strncasecmp(s, word, n) == 0)
+            return true;
+        s += m;
+    }
+    return false;
+}
+
+const char *oct_target_called(const char *word)
+{
+    for (size_t i = 0; i < OCT_COUNT(builtin); i++)
+        if (strcmp(builtin[i].name, word) == 0)
+            return builtin[i].name;
+    for (size_t i = 0; i < OCT_COUNT(builtin); i++)
+        if (is_called(builtin[i].text, word))
+            return builtin[i].name;
+    return NULL;
+}
+
 /* ---- opening ---- */
 
 bool oct_target_is_file(const char *word)
@@ -70,8 +99,8 @@ oct_status oct_target_open(const char *word, oct_target **t, oct_err *err)
 {
     if (oct_target_is_file(word))
         return open_file(word, t, err);
-    const char *text = oct_target_text(word);
-    return text ? oct_target_parse(text, word, t, err) : oct_fail(err, OCT_EUSAGE, "there is no target '%s'", word);
+    const char *name = oct_target_called(word), *text = name ? oct_target_text(name) : NULL;
+    return text ? oct_target_parse(text, name, t, err) : oct_fail(err, OCT_EUSAGE, "there is no target '%s'", word);
 }
 
 void oct_target_close(oct_target *t)

@@ -45,6 +45,13 @@ static oct_status read_summary(oct_words *w, void *self, oct_err *err)
     return oct_words_rest(w, "the summary", &((oct_target *)self)->summary, err);
 }
 
+/* It is for those who look for a built-in target (oct_target_called). */
+static oct_status read_also(oct_words *w, void *self, oct_err *err)
+{
+    const char *names;
+    return oct_words_rest(w, "other names", &names, err);
+}
+
 static oct_status read_inherits(oct_words *w, void *self, oct_err *err)
 {
     oct_target *t = self;

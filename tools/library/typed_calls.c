@@ -20,7 +20,8 @@ struct octet_result {
 /* A call with options of one kind or the other. */
 typedef struct typed {
     const void *options;
-    const char *name; /* of a node to explain, of the float model of one to verify, of a file of measurements, of a recipe */
+    const char
+        *name; /* of a node to explain, of the float model of one to verify, of a file of measurements, of a recipe */
     octet_result *result, **to;
     bool in_callback; /* the caller is */
     octet *o;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *scheme_name(size_t i, const char **summary)
 {
@@ -106,6 +107,35 @@ static const char *recipe_name(size_t i, const char **summary)
     return "auto";
 }
 
+/* Words of the field for what an option calls otherwise: devices and runtimes for a target, and names of methods and
+ * forms for a scheme. */
+static const char *meant(const char *option, const char *word, const char **hint)
+{
+    static const struct {
+        const char *option, *word, *hint;
+    } words[] = {
+        { "scheme", "int8", "that is what is done without --scheme, where it costs little; 'static' insists on it" },
+        { "scheme", "int4", "weights of 4 bits are --scheme weight-only" },
+        { "scheme", "w4a16", "weights of 4 bits are --scheme weight-only" },
+        { "scheme", "w8a16", "weights of 8 bits are --scheme weight-only --bits 8, or --scheme stored" },
+        { "scheme", "w8a8", "that is --scheme static, with samples (--data)" },
+        { "scheme", "gptq",
+          "weights of 4 bits are --scheme weight-only; with samples (--data) they are rounded as in GPTQ" },
+        { "scheme", "awq",
+          "weights of 4 bits are --scheme weight-only; with samples (--data) channels are scaled as in AWQ" },
+        { "scheme", "q4", "weights of 4 bits are --scheme weight-only" },
+        { "scheme", "float16", "that is --scheme fp16" },
+        { "scheme", "bfloat16", "that is --scheme bf16" },
+        { "scheme", "qat", "training is not done here; what a trained model has quantized stays as it is" },
+    };
+    if (strcmp(option, "target") == 0)
+        return oct_target_called(word);
+    for (size_t i = 0; i < OCT_COUNT(words); i++)
+        if (strcmp(option, words[i].option) == 0 && strcasecmp(word, words[i].word) == 0)
+            *hint = words[i].hint;
+    return NULL;
+}
+
 static const char *pass_name(size_t i, const char **summary)
 {
     size_t n;
@@ -186,13 +216,12 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 #define SAMPLES(a)                                                 \
     TOOL_OPT_DATA(&(a)->data), OPT_FILE(0, "calib", &(a)->x.calib, \
                                         "calibration table of qcalib, or ranges of another tool, instead of samples")
-#define CHOICES(a)                                                                                                              \
+#define CHOICES(a, target)                                                                                                      \
     OPT_GROUP("What becomes of each layer"),                                                                                    \
         OPT_FILE(0, "policy", &(a)->x.policy, "policy table; its rules come after the built-in ones"),                          \
         OPT_MULTI(0, "set", &(a)->rules, "MATCH=COLUMNS",                                                                       \
                   "one rule of a policy table, after those of --policy: 'op:MatMul=dynamic'"),                                  \
-        OPT_ENUM_OR_FILE(0, "target", &(a)->x.target, target_name, "where the model will run"),                                 \
-        OPT_ENUM(0, "scheme", &(a)->x.scheme, scheme_name, "one scheme, except where the policy says float"),                   \
+        target, OPT_ENUM(0, "scheme", &(a)->x.scheme, scheme_name, "one scheme, except where the policy says float"),           \
         OPT_ENUM(0, "bits", &(a)->bits, bits_name,                                                                              \
                  "bits of weights in blocks (weight-only); without it 4, and 8 for the head of a token model"),                 \
         OPT_ENUM(                                                                                                               \
@@ -210,6 +239,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
                   "percent of the multiply-accumulates that mixed precision may leave float [default: 3]"),                     \
         OPT_FLAG(0, "recover", &(a)->x.recover, "use methods that measure on samples (with --data)"),                           \
         OPT_FLAG(0, "bias-correction", &(a)->x.bias_correction, "use methods that work on biases")
+#define TARGET(a) OPT_ENUM_OR_FILE(0, "target", &(a)->x.target, target_name, "where the model will run")
 #define RULES                                                                                     \
     OPT_CONFLICT("data", "calib"), OPT_NEEDS("preprocess", "data"), OPT_NEEDS("samples", "data"), \
         OPT_NEEDS("skip-bad", "data"), OPT_NEEDS("generate", "data")
@@ -279,7 +309,7 @@ int qconvert_main(int argc, char **argv)
     const oct_cli_opt run[] = {
         OPT_POSITIONAL("MODEL", &a.x.model, "float ONNX model, or a folder with one or several"),
         SAMPLES(&a),
-        CHOICES(&a),
+        CHOICES(&a, TARGET(&a)),
         SIZES(&a),
         GOALS(&a),
         TOOL_OPT_LABELS(&a.data),
@@ -367,18 +397,24 @@ int qconvert_main(int argc, char **argv)
     const oct_cli_opt lint[] = {
         OPT_POSITIONAL("MODEL", &a.x.model, "ONNX model"),
         OPT_FILE(0, "calib", &a.x.calib, "calibration table of qcalib, for the ranges of its tensors"),
-        CHOICES(&a),
+        CHOICES(&a, OPT_ENUMS_OR_FILES(0, "target", &a.targets, target_name,
+                                       "where the model will run; of several a table compares what they make of it")),
+        OPT_GROUP("Gates"),
+        OPT_FLAG(0, "strict", &a.lint_strict,
+                 "exit 1 unless the target loads the model, runs every quantized layer on integers, and adds exactly"),
+        OPT_STR(0, "min-integer", &a.min_integer, "SHARE",
+                "exit 1 if a smaller share of the multiply-accumulates runs on integers: 95%, 0.95"),
         OPT_GROUP("Reports"),
         OPT_OUT(0, "sarif", &a.sarif, "write the findings as SARIF 2.1.0, for services that show them beside a change"),
         OPT_COMMON,
-        OPT_USUAL("calib policy target scheme sarif json quiet"),
+        OPT_USUAL("calib policy target scheme strict min-integer sarif json quiet verbose"),
         OPT_END
     };
     const oct_cli_opt explain[] = {
         OPT_POSITIONAL("MODEL", &a.x.model, "ONNX model"),
         OPT_POSITIONAL("NODE", &a.node, "name of a node, or of one of its outputs"),
         SAMPLES(&a),
-        CHOICES(&a),
+        CHOICES(&a, TARGET(&a)),
         RULES,
         OPT_COMMON,
         OPT_USUAL("data preprocess calib policy target scheme json"),
@@ -412,8 +448,8 @@ int qconvert_main(int argc, char **argv)
         OPT_END,
     };
     const oct_cli_command commands[] = {
-        { "lint", "say of each node whether the target runs it on integers, and why not", lint,
-          "  qconvert lint m.onnx --target octet\n" },
+        { "lint", "say whether a target runs a model on integers, and why not", lint,
+          "  qconvert lint m.int8.onnx --target tensorrt --strict\n" },
         { "explain", "print all that is known of one node", explain,
           "  qconvert explain m.onnx /head/conv --calib m.calib\n" },
         { "verify", "make a model again, and compare all bytes", verify,
@@ -431,6 +467,7 @@ int qconvert_main(int argc, char **argv)
                     "  qconvert decoder.onnx --scheme weight-only --block-size 64\n",
     };
     tool_init(&cli);
+    cli.meant = meant;
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);
     a.x.dry_run |= a.print_graph != NULL;
     if (s == OCT_OK && !cli.done)

@@ -12,7 +12,9 @@ typedef struct convert_args {
     const char *node;
     tool_data data;
     oct_cli_list max_drop; /* [METRIC=]D */
-    const char *sarif;
+    oct_cli_list targets;  /* of lint */
+    bool lint_strict;
+    const char *min_integer, *sarif;
     const char *source, *statement, *evaluation;    /* options of verify */
     const char *bits, *block_size, *accuracy_level; /* for weights in blocks */
     oct_cli_list disabled;                          /* disabled passes */

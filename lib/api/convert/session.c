@@ -181,7 +181,10 @@ const char *oct_session_target_file(const octet_convert_options *x)
 const char *oct_session_target(const octet_convert_options *x)
 {
     const char *name = x->target ? x->target : oct_target_builtin(0, NULL);
-    return strcmp(name, "auto") == 0 ? oct_target_here() : name;
+    if (strcmp(name, "auto") == 0)
+        return oct_target_here();
+    const char *called = oct_target_called(name); /* by its own name, whatever it was asked for by */
+    return called && !oct_target_is_file(name) ? called : name;
 }
 
 static oct_status method_options(const octet_convert_options *a, oct_method_set *set, oct_err *err)

@@ -1,7 +1,13 @@
 /* How a target runs each node of a finished model, of schema "octet-lint-2". */
 #include "api/inspect.h"
 
+#include "api/convert/session_guess.h"
 #include "quant/lint/examine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUPS = 64, GROUP_OPS = 3, SHOWN_GROUPS = 4 };
 
 typedef struct linter {
     oct_session s;
@@ -14,6 +20,13 @@ typedef struct linter {
     oct_lint_verdict *all; /* for every built-in target */
     size_t n_all;
 } linter;
+
+/* Layers with weights, their work in multiply-accumulates, and what of these runs on integers; of a float model, what
+ * would. */
+typedef struct share {
+    size_t layers, integer;
+    double macs, integer_macs;
+} share;
 
 /* ---- the report ---- */
 
@@ -84,6 +97,217 @@ static void put_target(oct_json *j, const void *row)
     oct_buf_free(&why);
 }
 
+static share share_of(const linter *x)
+{
+    const oct_layer_count c = oct_layers_count(x->layers, x->n_layers);
+    return x->l->quantized ? (share){ x->v.weighted, x->v.weighted_integer, x->v.macs, x->v.integer_macs }
+                           : (share){ c.products, c.integer, (double)c.macs, (double)c.integer_macs };
+}
+
+/* ---- the answer ---- */
+
+typedef struct answer {
+    oct_json *j;
+    oct_buf text, command;
+} answer;
+
+static void end_item(answer *a, const char *about)
+{
+    oct_json_open(a->j, NULL, '{');
+    oct_json_str(a->j, "about", about);
+    oct_json_str(a->j, "text", oct_buf_str(&a->text));
+    if (a->command.len)
+        oct_json_str(a->j, "command", oct_buf_str(&a->command));
+    oct_json_close(a->j);
+    oct_buf_cut(&a->text, 0);
+    oct_buf_cut(&a->command, 0);
+}
+
+/* "73 of 73 layers with weights, 99 % of the multiply-accumulates" */
+static void put_share(const share *n, oct_buf *b)
+{
+    char macs[OCT_MACS_TEXT];
+    oct_buf_printf(b, "%zu of %zu layer%s with weights", n->integer, n->layers, n->layers == 1 ? "" : "s");
+    if (n->macs > 0)
+        oct_buf_printf(b, ", %s", oct_macs_text(macs, n->integer_macs / n->macs));
+}
+
+static void put_verdict(answer *a, const linter *x)
+{
+    const share n = share_of(x);
+    const oct_lint_verdict *v = &x->v;
+    if (!x->l->quantized)
+        oct_buf_printf(&a->text, "%s is a float model. Converted for %s, on integers would run: ", x->s.x.model,
+                       v->target);
+    else
+        oct_buf_printf(&a->text, "%s %s %s; ", x->s.x.model,
+                       v->n_trap ? "does not load in"
+                       : v->fits ? "fits"
+                                 : "does not fit",
+                       v->target);
+    if (x->l->quantized && v->weighted_blocks)
+        oct_buf_printf(&a->text, "%zu of %zu layers with weights have them in blocks%s", v->weighted_blocks,
+                       v->weighted, v->weighted_integer ? ", and " : "");
+    else if (x->l->quantized)
+        oct_buf_puts(&a->text, "on integers run there: ");
+    if (!v->weighted_blocks || v->weighted_integer)
+        put_share(&n, &a->text);
+    oct_buf_puts(&a->text, ".");
+    end_item(a, "file");
+}
+
+/* Nodes that stand in float for one reason, or findings of one kind and text. */
+typedef struct group {
+    const char *kind, *why, *first, *op[GROUP_OPS];
+    size_t n, of_op[GROUP_OPS], others;
+} group;
+
+static void add_to_groups(group *g, size_t *n, const char *kind, const char *why, const char *name, const char *op)
+{
+    size_t i = 0, k = 0;
+    while (i < *n && (strcmp(g[i].why, why) != 0 || strcmp(g[i].kind, kind) != 0))
+        i++;
+    if (i == GROUPS)
+        return;
+    if (i == *n)
+        g[(*n)++] = (group){ .kind = kind, .why = why, .first = name };
+    g[i].n++;
+    while (k < GROUP_OPS && g[i].op[k] && strcmp(g[i].op[k], op) != 0)
+        k++;
+    if (k == GROUP_OPS) {
+        g[i].others++;
+    } else {
+        g[i].op[k] = op;
+        g[i].of_op[k]++;
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const group *x = a, *y = b;
+    return x->n != y->n ? (x->n > y->n ? -1 : 1) : strcmp(x->first, y->first);
+}
+
+/* "3 Add, 1 Resize (add1 ...): the target interpolates in float." */
+static void put_groups(answer *a, group *g, size_t n, const char *about)
+{
+    if (n)
+        qsort(g, n, sizeof *g, by_number);
+    for (size_t i = 0; i < n && i < SHOWN_GROUPS; i++) {
+        if (*g[i].kind)
+            oct_buf_printf(&a->text, "%s: ", g[i].kind);
+        for (size_t k = 0; k < GROUP_OPS && g[i].op[k]; k++)
+            oct_buf_printf(&a->text, "%s%zu %s", k ? ", " : "", g[i].of_op[k], g[i].op[k]);
+        if (g[i].others)
+            oct_buf_printf(&a->text, ", %zu others", g[i].others);
+        oct_buf_printf(&a->text, " (%s%s): ", g[i].first, g[i].n > 1 ? " ..." : "");
+        oct_session_reason(g[i].why, &a->text);
+        oct_buf_puts(&a->text, ".");
+        end_item(a, about);
+    }
+    if (n > SHOWN_GROUPS) {
+        oct_buf_printf(&a->text, "%zu more reasons: -v shows them.", n - SHOWN_GROUPS);
+        end_item(a, about);
+    }
+}
+
+static void put_floats(answer *a, const linter *x)
+{
+    group g[GROUPS];
+    size_t n = 0;
+    for (size_t i = 0; x->l->quantized && i < x->v.n; i++) {
+        const oct_lint_node *v = &x->v.node[i];
+        if (v->stand.kind == OCT_STANDS_FLOAT || v->stand.kind == OCT_STANDS_LEFT)
+            add_to_groups(g, &n, "", v->stand.why, v->name, v->op);
+    }
+    for (size_t i = 0; !x->l->quantized && i < x->n_layers; i++)
+        if (!oct_layer_is_quantized(&x->layers[i]))
+            add_to_groups(g, &n, "", x->layers[i].d.why, x->layers[i].name, x->layers[i].d.op);
+    put_groups(a, g, n, "float");
+}
+
+static void put_problems(answer *a, const linter *x)
+{
+    group g[GROUPS];
+    size_t n = 0;
+    for (size_t i = 0; i < x->v.n_trap; i++)
+        add_to_groups(g, &n, "does not load", x->v.trap[i].text, x->v.trap[i].name, x->v.trap[i].op);
+    for (size_t i = 0; i < x->l->n_finding; i++) {
+        const oct_finding *f = &x->l->finding[i];
+        if (oct_finding_concerns(f, x->s.target))
+            add_to_groups(g, &n, oct_finding_name(f->kind), f->text, f->name, f->op);
+    }
+    put_groups(a, g, n, "findings");
+}
+
+/* The targets that the file fits, and those that it does not, by the reason. Every target loads a float model, but
+ * for traps. */
+static void put_targets(answer *a, const linter *x)
+{
+    const oct_lint_verdict *v = x->all;
+    oct_buf why = OCT_BUF_INIT, other = OCT_BUF_INIT;
+    size_t n = 0;
+    for (size_t i = 0; x->l->quantized && i < x->n_all; i++)
+        if (v[i].fits)
+            oct_buf_printf(&a->text, "%s%s", n++ ? ", " : "", v[i].target);
+    if (n) {
+        oct_buf_puts(&a->text, ".");
+        end_item(a, "fits");
+    }
+    for (size_t i = 0; i < x->n_all; i++) {
+        bool first = true;
+        oct_buf_cut(&why, 0);
+        if (v[i].fits)
+            continue;
+        misfit_text(&v[i], &why);
+        for (size_t k = 0; k < x->n_all; k++) {
+            oct_buf_cut(&other, 0);
+            if (v[k].fits)
+                continue;
+            misfit_text(&v[k], &other);
+            if (strcmp(oct_buf_str(&why), oct_buf_str(&other)) != 0)
+                continue;
+            first &= k >= i;
+            if (first)
+                oct_buf_printf(&a->text, "%s%s", a->text.len ? ", " : "", v[k].target);
+        }
+        if (first) {
+            oct_buf_printf(&a->text, ": %s.", oct_buf_str(&why));
+            end_item(a, "not");
+        }
+        oct_buf_cut(&a->text, 0);
+    }
+    oct_buf_free(&why);
+    oct_buf_free(&other);
+}
+
+/* A float model is converted next. */
+static void put_next(answer *a, const linter *x)
+{
+    oct_picture p = { .pixels = x->s.pixels };
+    if (x->l->quantized || x->s.x.model_data || strcmp(x->s.x.model, "-") == 0)
+        return;
+    oct_buf_puts(&a->text, "To convert it, with some 100 typical samples:");
+    oct_session_command(&x->s.x, false, &a->command);
+    p.is = oct_guess_picture(x->l->g, &p);
+    oct_guess_data(x->l->g, &p, &a->command);
+    end_item(a, "next");
+}
+
+static void put_answer(oct_json *j, const linter *x)
+{
+    answer a = { .j = j };
+    oct_json_open(j, "answer", '[');
+    put_verdict(&a, x);
+    put_problems(&a, x);
+    put_floats(&a, x);
+    put_targets(&a, x);
+    put_next(&a, x);
+    oct_json_close(j);
+    oct_buf_free(&a.text);
+    oct_buf_free(&a.command);
+}
+
 static void put_report(const linter *x, oct_document *to)
 {
     const oct_layer_count c = oct_layers_count(x->layers, x->n_layers);
@@ -95,6 +319,13 @@ static void put_report(const linter *x, oct_document *to)
     oct_json_bool(j, "quantized", quantized);
     oct_json_int(j, "counted_nodes", (int64_t)(quantized ? x->v.n : c.nodes));
     oct_json_int(j, "integer_nodes", (int64_t)(quantized ? x->v.integer : c.integer_nodes));
+    const share n = share_of(x);
+    oct_json_int(j, "layers_with_weights", (int64_t)n.layers);
+    oct_json_int(j, "integer_layers", (int64_t)n.integer);
+    if (n.macs > 0)
+        oct_json_num(j, "integer_share", n.integer_macs / n.macs);
+    oct_json_bool(j, "fits", x->l->quantized && x->v.fits);
+    put_answer(j, x);
     oct_json_rows(j, "nodes", x->v.node, x->v.n, sizeof *x->v.node, put_node);
     oct_json_rows(j, "conversion", x->layers, x->n_layers, sizeof *x->layers, oct_report_decision);
     put_findings(j, "findings", x->l->finding, x->l->n_finding, x->s.target);
@@ -136,6 +367,8 @@ static oct_status lint(linter *x, const octet_convert_options *options, const oc
     OCT_TRY(oct_session_open(&x->s, options, h, err));
     if (options->calib)
         OCT_TRY(oct_calib_load(options->calib, &x->table, err));
+    if (x->s.m->graph->n_input)
+        x->s.pixels = oct_input_pixels(x->s.m->graph, x->s.m->graph->input[0]);
     OCT_TRY_WITHIN(oct_lint_open(x->s.m->graph, x->table, &x->l, err), err, "%s", options->model);
     OCT_TRY(judge_all(x, err));
     if (!x->l->quantized) /* last, because it changes the model's graph */

@@ -124,9 +124,34 @@ static oct_status take_trap(oct_lint *l, const oct_target *t, const oct_graph *g
     return OCT_OK;
 }
 
-/* left_with: the node that holds the graph, if the target leaves it to another runtime; else NULL. */
-static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph *g, const char *where,
-                              const oct_stand *left_with, oct_lint_verdict *v, oct_err *err)
+/* Whether a node is a layer whose weights are constant, in any form. */
+static bool has_weights(const oct_graph *g, int id)
+{
+    const oct_node *n = &g->node[id];
+    const oct_op *op = oct_op_of(g, id);
+    if (!oct_op_is_layer(op) || !op->weights.slots)
+        return op && op->scheme;
+    const int slot = __builtin_ctz(op->weights.slots);
+    return slot < n->n_in && n->in[slot] >= 0 && oct_value_is_constant(&g->value[n->in[slot]]);
+}
+
+/* Counts a layer's weights and work. read: the graph with quantization at its values; NULL: it has no such node. */
+static void count_work(const oct_graph *g, const oct_graph *read, int id, const oct_stand *s, oct_lint_verdict *v)
+{
+    const oct_graph *of = read && (size_t)id < read->n_node && !read->node[id].dead ? read : g;
+    const bool integer = s->kind == OCT_STANDS_INTEGER, weighted = has_weights(of, id);
+    const double macs = (double)oct_node_macs(of, id);
+    v->weighted += weighted;
+    v->weighted_integer += weighted && integer;
+    v->weighted_blocks += weighted && s->kind == OCT_STANDS_BLOCKS;
+    v->macs += macs;
+    v->integer_macs += integer ? macs : 0;
+}
+
+/* read: as in count_work. left_with: the node that holds the graph, if the target leaves it to another runtime; else
+ * NULL. */
+static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph *g, const oct_graph *read,
+                              const char *where, const oct_stand *left_with, oct_lint_verdict *v, oct_err *err)
 {
     oct_stand *stand;
     const oct_graph *nested;
@@ -145,6 +170,7 @@ static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph 
             v->node[v->n++] =
                 (oct_lint_node){ name, g->node[id].op, *s, s->with >= 0 ? oct_node_label(g, s->with) : NULL, false };
             v->integer += s->kind == OCT_STANDS_INTEGER;
+            count_work(g, read, id, s, v);
         }
         if (s->kind != OCT_STANDS_APART && is_quantized_layer(g, id)) {
             v->layers++;
@@ -159,7 +185,9 @@ static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph 
         }
         for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++) {
             OCT_TRY(place_of(l->arena, where, g, id, k, &place, err));
-            OCT_TRY(judge_graph(l, t, nested, place, s->kind == OCT_STANDS_LEFT ? s : left_with, v, err));
+            const bool is_read = read && (size_t)id < read->n_node && !read->node[id].dead;
+            OCT_TRY(judge_graph(l, t, nested, is_read ? oct_node_graph_at(&read->node[id], k) : NULL, place,
+                                s->kind == OCT_STANDS_LEFT ? s : left_with, v, err));
         }
     }
     return OCT_OK;
@@ -170,7 +198,7 @@ oct_status oct_lint_judge(oct_lint *l, const oct_target *t, oct_lint_verdict *v,
     *v = (oct_lint_verdict){ .target = oct_target_name(t) };
     if (!(v->node = oct_arena_calloc(l->arena, l->nodes + 1, sizeof *v->node)))
         return oct_nomem(err);
-    OCT_TRY(judge_graph(l, t, l->g, "", NULL, v, err));
+    OCT_TRY(judge_graph(l, t, l->g, l->read, "", NULL, v, err));
     for (size_t i = 0; i < l->n_finding; i++)
         v->saturating += l->finding[i].kind == OCT_FINDING_SATURATES && oct_finding_concerns(&l->finding[i], t);
     v->fits = !v->n_trap && !v->lost && !v->saturating && (v->layers || v->integer || !l->quantized);

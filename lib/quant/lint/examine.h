@@ -73,6 +73,9 @@ typedef struct oct_lint_verdict {
     size_t n, integer;
     oct_finding *trap; /* nodes that the target does not load */
     size_t n_trap, cap_trap;
+    /* layers with constant weights, those of them that run on integers, and those with weights in blocks */
+    size_t weighted, weighted_integer, weighted_blocks;
+    double macs, integer_macs; /* multiply-accumulates of a sample, and those on integers; 0: not known */
     size_t layers, lost; /* products and recurrent layers that the file has quantized, and those of them that the target
                             computes in float or leaves to another runtime */
     bool left;           /* it leaves them */
