@@ -127,7 +127,8 @@ static oct_status write_json(const char *path, const oct_item *const *report, si
     if (!path)
         return OCT_OK;
     if (n > 1)
-        oct_buf_printf(&b, "{\n\"schema\": \"%s\",\n\"reports\": [\n", "octet-lints-1");
+        oct_buf_printf(&b, "{\n\"schema\": \"%s\",\n\"version\": \"%s\",\n\"%s\": [\n", "octet-lints-1", OCT_VERSION,
+                       "reports");
     for (size_t i = 0; i < n; i++) {
         oct_buf_puts(&b, i ? ",\n" : "");
         oct_json_text(report[i], &b);
