@@ -165,25 +165,6 @@ static int value_of(const choice *x, const reason *r)
     return r->site->value >= 0 ? r->site->value : x->j->g->node[r->site->node].in[0];
 }
 
-/* A layer that quantizes its inputs when it runs keeps 8-bit weights, whatever its inputs cost. */
-static bool keeps_weights(const choice *x, int id)
-{
-    return oct_is_dynamic(x->j, id) && !oct_no_stored(x->j, id);
-}
-
-static oct_constraint constraint_of(const choice *x, int id, bool wide, const char *why)
-{
-    oct_constraint c = { .kind = wide ? OCT_CONSTRAINT_WIDE : OCT_CONSTRAINT_FLOAT,
-                         .from = OCT_FROM_MIXED_PRECISION,
-                         .node = id,
-                         .why = why };
-    if (keeps_weights(x, id) && oct_is_dynamic_product(x->j, id)) { /* recurrent layers do so in float */
-        c.kind = OCT_CONSTRAINT_FORM;
-        c.scheme = OCT_SCHEME_STORED;
-    }
-    return c;
-}
-
 static oct_status take(choice *x, const reason *r, oct_err *err)
 {
     char macs[OCT_MACS_TEXT];
@@ -197,9 +178,8 @@ static oct_status take(choice *x, const reason *r, oct_err *err)
             : oct_arena_printf(x->j->arena, "rounding '%s'%s alone would make outputs that are infinite or no numbers",
                                name, and);
     const char *as_float = why ? oct_arena_printf(x->j->arena, "left float: %s", why) : NULL;
-    const char *as_stored = why ? oct_arena_printf(x->j->arena, "float, with weights stored in 8 bits: %s", why) : NULL;
     const char *as_wide = why ? oct_arena_printf(x->j->arena, "activations of 16 bits: %s", why) : NULL;
-    if (!as_float || !as_wide || !as_stored)
+    if (!as_float || !as_wide)
         return oct_nomem(err);
     const bool wide = widens(x, r->site);
     for (size_t i = 0; i < x->j->n_layer; i++) {
@@ -207,10 +187,10 @@ static oct_status take(choice *x, const reason *r, oct_err *err)
         if (wide ? !would_widen(x, id, r->site) : !would_take(x, id, r->site))
             continue;
         *(wide ? &x->wides[id] : &x->floats[id]) = x->attempt;
-        const oct_constraint c = constraint_of(x, id, wide,
-                                               wide                   ? as_wide
-                                               : keeps_weights(x, id) ? as_stored
-                                                                      : as_float);
+        const oct_constraint c = { .kind = wide ? OCT_CONSTRAINT_WIDE : OCT_CONSTRAINT_FLOAT,
+                                   .from = OCT_FROM_MIXED_PRECISION,
+                                   .node = id,
+                                   .why = wide ? as_wide : as_float };
         OCT_TRY(oct_constrain(&x->j->constraints, &c, err));
         x->reason[id] = *r;
         x->now.widened |= wide;
@@ -346,7 +326,6 @@ static void forget(choice *x)
         if (x->floats[id] == x->attempt) {
             x->floats[id] = 0;
             oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_FLOAT, OCT_FROM_MIXED_PRECISION, (int)id);
-            oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_FORM, OCT_FROM_MIXED_PRECISION, (int)id);
         } else if (x->wides[id] == x->attempt) {
             x->wides[id] = 0;
             oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_WIDE, OCT_FROM_MIXED_PRECISION, (int)id);
@@ -523,7 +502,7 @@ static oct_status measure_weights(oct_conversion *c, const bool *layer, oct_sens
 }
 
 /* Layers that are float for the sake of their activations keep weights in 8 bits: those that add least, as long as all
- * of them add little to the noise that is left. */
+ * of them add little to the noise that is left, or outputs stay good. */
 static oct_status store_weights(oct_conversion *c, const choice *x, double after, oct_err *err)
 {
     const oct_qjob *j = x->j;
@@ -541,10 +520,11 @@ static oct_status store_weights(oct_conversion *c, const choice *x, double after
         layer[id] = oct_op_of(j->g, (int)id)->quant == OCT_QUANT_WEIGHTED && !oct_no_stored(j, (int)id);
         n += layer[id];
     }
-    if (n == 0 || !isfinite(after))
+    if (n == 0 || isnan(after))
         return OCT_OK;
     OCT_TRY(measure_weights(c, layer, &s, err));
-    double room = STORED_NOISE * pow(10, -after / 10);
+    const double left = pow(10, -after / 10);
+    double room = fmax(STORED_NOISE * left, pow(10, -GOOD_DB / 10) - left);
     for (size_t i = s.n; i-- > 0 && s.site[i].noise <= room;) {
         room -= s.site[i].noise;
         kept[s.site[i].node].scheme = OCT_SCHEME_STORED;
