@@ -23,6 +23,7 @@ struct program {
     octet_model *model; /* all states share it. It runs nothing itself */
     uint8_t *message;   /* the model; stays as long as it */
     uint8_t *constants; /* the bytes of its constants: ONNX Runtime releases its own */
+    mapped_file *files; /* that have other constants */
     int lanes;          /* parts of the work for the session's threads; 1: the library has threads of its own */
     size_t n_in, n_out;
     size_t *in_at, *out_at; /* for each input and output of the model: its number at the fused node */
@@ -266,16 +267,21 @@ static void free_program(program *x)
     free(x->in_at);
     free(x->out_at);
     free(x->constants);
+    external_free(x->files);
     free(x->message);
     free(x);
 }
 
-/* Copies the constants, each aligned for any type, and lets the arrays refer to the copies. */
+/* Copies the constants that are ONNX Runtime's, each aligned for any type, and lets the arrays refer to the copies. */
 static ort_status *keep_constants(program *x, graph_bytes *b)
 {
     enum { ALIGN = 64 };
     size_t total = ALIGN, size;
+    x->files = b->files;
+    b->files = NULL;
     for (size_t i = 0; i < b->n_constants; i++) {
+        if (external_has(x->files, b->constants[i].data))
+            continue;
         array_size(&b->constants[i], &size);
         if (__builtin_add_overflow(total, size + ALIGN, &total))
             return no_memory(x->provider->api);
@@ -284,6 +290,8 @@ static ort_status *keep_constants(program *x, graph_bytes *b)
         return no_memory(x->provider->api);
     uint8_t *at = x->constants;
     for (size_t i = 0; i < b->n_constants; i++) {
+        if (external_has(x->files, b->constants[i].data))
+            continue;
         array_size(&b->constants[i], &size);
         at += -(uintptr_t)at % ALIGN;
         if (size)

@@ -505,7 +505,7 @@ static void put_constant_input(bytes *b, unsigned field, const octet_array *a)
 
 /* A constant of the top-level graph with elements of a fixed size is an input; others have their data in the message.
  */
-static ort_status *put_constant(writer *w, bytes *b, const ort_value_info *v)
+static ort_status *put_constant(writer *w, bytes *b, const ort_graph *g, const ort_value_info *v)
 {
     const ort_api *api = w->api;
     octet_array a = { 0 };
@@ -515,7 +515,17 @@ static ort_status *put_constant(writer *w, bytes *b, const ort_value_info *v)
     TRY(api->ValueInfo_IsConstantInitializer(v, &constant));
     if (!constant) /* its input may be given at run time */
         return NULL;
+    if (w->depth == 1) {
+        TRY(value_shape(api, v, &a));
+        if (a.rank > 0)
+            TRY(external_find(api, g, v, &a, &w->out->files));
+    }
     TRY(api->GetValueInfoName(v, &a.name));
+    if (a.data) {
+        TRY(add_constant(w, &a));
+        put_constant_input(b, 11, &a);
+        return NULL;
+    }
     TRY(api->ValueInfo_GetInitializerValue(v, &value));
     if (!value)
         return fail(api, "the constant '%s' has no value", a.name);
@@ -548,7 +558,7 @@ static ort_status *put_constants(writer *w, bytes *b, const ort_graph *g)
     ort_status *s = NULL;
     TAKE_LIST(w->api, Graph_GetNumInitializers, Graph_GetInitializers, g, list, n);
     for (size_t i = 0; i < n && !s; i++) {
-        s = put_constant(w, b, list[i]);
+        s = put_constant(w, b, g, list[i]);
         if (s && w->use == GRAPH_TO_ASK && w->depth == 1)
             s = put_unread_constant(w->api, b, list[i], s);
     }
@@ -717,5 +727,6 @@ void graph_bytes_free(graph_bytes *b)
     free(b->unread);
     free(b->message.at);
     free(b->constants);
+    external_free(b->files);
     *b = (graph_bytes){ 0 };
 }

@@ -4,6 +4,7 @@
 #ifndef OCT_PROVIDER_GRAPH_BYTES_H
 #define OCT_PROVIDER_GRAPH_BYTES_H
 
+#include "external.h"
 #include "octet/octet.h"
 #include "ort_abi.h"
 
@@ -16,9 +17,10 @@ typedef struct bytes {
 
 typedef struct graph_bytes {
     bytes message;          /* ModelProto */
-    octet_array *constants; /* names and data are ONNX Runtime's, valid as long as the graph is */
+    octet_array *constants; /* names and data are ONNX Runtime's, valid as long as the graph is, or those of files */
     size_t n_constants, cap_constants;
-    char **unread; /* [n_nodes]: why a node cannot be read; NULL: it is. Of a graph to ask about */
+    mapped_file *files; /* that have data of constants */
+    char **unread;      /* [n_nodes]: why a node cannot be read; NULL: it is. Of a graph to ask about */
     size_t n_nodes;
 } graph_bytes;
 

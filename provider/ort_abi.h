@@ -39,6 +39,7 @@ typedef struct ort_value ort_value;
 typedef struct ort_value_info ort_value_info;
 typedef struct ort_type_info ort_type_info;
 typedef struct ort_tensor_info ort_tensor_info; /* OrtTensorTypeAndShapeInfo */
+typedef struct ort_external ort_external;       /* OrtExternalInitializerInfo */
 typedef struct ort_graph ort_graph;
 typedef struct ort_node ort_node;
 typedef struct ort_attr ort_attr; /* OrtOpAttr */
@@ -90,7 +91,9 @@ typedef struct ort_memory_info ort_memory_info;
     F(307, int, HardwareDevice_Type, (const ort_device *))                                                            \
     F(317, const void *, GetEpApi, (void))                                                                            \
     F(326, ort_status *, ValueInfo_GetInitializerValue, (const ort_value_info *, const ort_value **))                 \
+    F(327, ort_status *, ValueInfo_GetExternalInitializerInfo, (const ort_value_info *, ort_external **))             \
     F(331, ort_status *, ValueInfo_IsConstantInitializer, (const ort_value_info *, bool *))                           \
+    F(334, ort_status *, Graph_GetModelPath, (const ort_graph *, const char **))                                      \
     F(336, ort_status *, Graph_GetNumOperatorSets, (const ort_graph *, size_t *))                                     \
     F(337, ort_status *, Graph_GetOperatorSets,                                                                       \
       (const ort_graph *, const char **domains, int64_t *versions, size_t n))                                         \
@@ -118,6 +121,10 @@ typedef struct ort_memory_info ort_memory_info;
     F(364, ort_status *, OpAttr_GetName, (const ort_attr *, const char **))                                           \
     F(365, ort_status *, Node_GetNumSubgraphs, (const ort_node *, size_t *))                                          \
     F(366, ort_status *, Node_GetSubgraphs, (const ort_node *, const ort_graph **, size_t n, const char **names))     \
+    F(369, void, ReleaseExternalInitializerInfo, (ort_external *))                                                    \
+    F(370, const char *, ExternalInitializerInfo_GetFilePath, (const ort_external *))                                 \
+    F(371, int64_t, ExternalInitializerInfo_GetFileOffset, (const ort_external *))                                    \
+    F(372, size_t, ExternalInitializerInfo_GetByteSize, (const ort_external *))                                       \
     F(379, ort_status *, GetSessionOptionsConfigEntries, (const ort_session_options *, ort_pairs **))
 
 /* OrtEpApi */

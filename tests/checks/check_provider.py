@@ -159,6 +159,20 @@ def grown(call, n):
     return resident() - before
 
 
+def external_data(count, ort, made, at, inputs, want):
+    """A model whose constants lie in a file beside it: the file is mapped as long as the session lives."""
+    import onnx
+    (at / "external").mkdir()
+    model = str(at / "external/m.onnx")
+    onnx.save(onnx.load(made), model, save_as_external_data=True, all_tensors_to_one_file=True, location="constants.bin", size_threshold=64)
+    def mapped():
+        return "/external/constants.bin" in Path("/proc/self/maps").read_text()
+    s = session(ort, model, 99, True)
+    same, while_alive = s.run(None, inputs)[0].tobytes() == want, mapped()
+    del s
+    count.hold("constants in a file are mapped", same and while_alive and not mapped() and not in_one_file(model), f"same bits: {same}, mapped: {while_alive}, afterwards: {mapped()}")
+
+
 def programs(count, ort, library, made, at):
     """The example in C, which is C++, too, with the library of this wheel."""
     import shutil
@@ -197,6 +211,7 @@ def uses(args, count, ort, library, at):
     said = SAID.findall((at / "log").read_text(errors="replace"))
     count.hold("a model with functions is asked about twice, and claimed", len(said) == 2 and said[1][0] == said[1][1], str(said))
     programs(count, ort, library, made, at)
+    external_data(count, ort, made, at, {name: inputs[0]}, want)
     count.hold("threads on one session", threads_agree(ort, made, name, inputs))
     more = grown(lambda: session(ort, made, 99, True).run(None, {name: inputs[0]}), 200)
     count.hold("200 sessions keep nothing", more < 4, f"{more:.1f} MB")

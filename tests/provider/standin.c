@@ -43,7 +43,13 @@ struct ort_value_info {
     const char *name;
     bool constant, typed;
     ort_type_info type;
-    ort_value value; /* of a constant */
+    ort_value value;  /* of a constant */
+    int64_t external; /* where its elements begin in the file beside the model; 0: they are in the value */
+};
+
+struct ort_external {
+    int64_t offset;
+    size_t size;
 };
 
 struct ort_attr {
@@ -536,8 +542,71 @@ static int HardwareDevice_Type(const ort_device *d)
 static ort_status *ValueInfo_GetInitializerValue(const ort_value_info *v, const ort_value **value)
 {
     MAY_FAIL;
+    if (v->external)
+        return CreateStatus(ORT_FAIL, "a constant in a file is asked for");
     *value = v->constant && v->value.a.type ? &v->value : NULL;
     return NULL;
+}
+
+static const char model_path[] = "./standin.onnx", data_path[] = "standin.data";
+
+static ort_status *ValueInfo_GetExternalInitializerInfo(const ort_value_info *v, ort_external **x)
+{
+    MAY_FAIL;
+    *x = NULL;
+    if (!v->external)
+        return NULL;
+    *x = room(1, sizeof **x);
+    (*x)->offset = v->external;
+    array_size(&v->value.a, &(*x)->size);
+    atomic_fetch_add(&now.live, 1);
+    return NULL;
+}
+
+static void ReleaseExternalInitializerInfo(ort_external *x)
+{
+    free(x);
+    atomic_fetch_sub(&now.live, 1);
+}
+
+static const char *ExternalInitializerInfo_GetFilePath(const ort_external *x)
+{
+    return data_path;
+}
+
+static int64_t ExternalInitializerInfo_GetFileOffset(const ort_external *x)
+{
+    return x->offset;
+}
+
+static size_t ExternalInitializerInfo_GetByteSize(const ort_external *x)
+{
+    return x->size;
+}
+
+static ort_status *Graph_GetModelPath(const ort_graph *g, const char **path)
+{
+    MAY_FAIL;
+    *path = model_path;
+    return NULL;
+}
+
+/* Puts the elements of constants that have several into a file, one behind the other, from an odd place on. */
+static void put_external(ort_graph *g)
+{
+    FILE *f = fopen(data_path, "wb");
+    size_t size;
+    if (!f)
+        abort();
+    fputc(0, f);
+    for (size_t i = 0; i < g->constants.n; i++) {
+        ort_value_info *v = (ort_value_info *)(uintptr_t)g->constants.at[i];
+        if (!v->value.a.rank || !v->value.a.data || !array_size(&v->value.a, &size) || !size)
+            continue;
+        v->external = ftell(f);
+        fwrite(v->value.a.data, 1, size, f);
+    }
+    fclose(f);
 }
 
 static ort_status *ValueInfo_IsConstantInitializer(const ort_value_info *v, bool *constant)
@@ -1096,6 +1165,8 @@ standin_session *standin_open(ort_ep_factory *f, oct_model *m, const standin_opt
     pthread_mutex_unlock(&now.lock);
     (void)oct_infer_shapes(m->graph, &ignored); /* as far as it goes */
     s->top = show_graph(s->arena, m->graph, NULL, m->ir_version <= OLD_IR);
+    if (options->external)
+        put_external(s->top);
     ort_status *failed;
     INSIDE(failed, f->CreateEp(f, devices, metadata, 1, &settings, &logger, &s->ep));
     bool made = good(failed, error);

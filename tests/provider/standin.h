@@ -22,6 +22,7 @@ void standin_unregister(ort_ep_factory *f);
 typedef struct standin_options {
     const char *const *settings; /* keys and values by turns, then NULL; may be NULL */
     int lanes;                   /* threads that a run divides work over; 0: 1 */
+    bool external;               /* constants that have several elements lie in a file, and are nowhere else */
     bool whole;                  /* all nodes are one group, whatever is claimed */
 } standin_options;
 

@@ -497,6 +497,22 @@ static void takes_inputs_of_unknown_shape(void **state)
     message_free(&small);
 }
 
+/* Whether the process has mapped a file whose path ends like that. */
+static bool is_mapped(const char *end)
+{
+    char line[4400];
+    bool found = false;
+    FILE *f = fopen("/proc/self/maps", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        const size_t n = strlen(line), m = strlen(end);
+        found |= n >= m && strcmp(line + n - m, end) == 0;
+    }
+    fclose(f);
+    return found;
+}
+
 /* ---- failures ---- */
 
 /* What cannot be read keeps its own node out, and tells why. */
@@ -516,6 +532,23 @@ static void leaves_what_it_cannot_read(void **state)
     }
 }
 
+/* Constants in a file beside the model are mapped. ONNX Runtime, which has no copy of them, is not asked for them. */
+static void maps_constants_in_files(void **state)
+{
+    wanted w;
+    make_small();
+    assert_true(find_wanted("small.onnx", 3, &w));
+    standin_session *s = must_open(small_ir(), &(standin_options){ .external = true });
+    standin_facts f = standin_facts_of(s);
+    if (f.n_claimed != f.n_nodes || !is_mapped("/standin.data"))
+        fail_msg("%zu of %zu nodes are claimed:\n%s", f.n_claimed, f.n_nodes, f.log);
+    check_run(s, &w, "constants in a file");
+    standin_close(s);
+    assert_false(is_mapped("/standin.data"));
+    free_wanted(&w);
+    message_free(&small);
+}
+
 typedef enum result { UNCLAIMED, PARTLY, REFUSED, FAILED, RIGHT, WRONG } result;
 
 static long allocations, fail_allocation;
@@ -526,7 +559,7 @@ static result try_all(const wanted *w)
 {
     result r = REFUSED;
     standin_outputs got;
-    standin_session *s = standin_open(factory, small_ir(), &(standin_options){ .lanes = 2 }, error);
+    standin_session *s = standin_open(factory, small_ir(), &(standin_options){ .lanes = 2, .external = true }, error);
     failed = standin_failed();
     if (!s)
         return *error ? REFUSED : WRONG;
@@ -823,6 +856,7 @@ int main(void)
         cmocka_unit_test(profiles_runs),
         cmocka_unit_test(leaves_what_it_cannot_read),
         cmocka_unit_test(refuses_outputs_of_another_type),
+        cmocka_unit_test(maps_constants_in_files),
         cmocka_unit_test(calls_fail),
         cmocka_unit_test(takes_inputs_of_unknown_shape),
         cmocka_unit_test(registering_fails),
