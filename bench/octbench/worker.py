@@ -38,6 +38,8 @@ def plugin_of(name, library, options=()):
         session_options = onnxruntime.SessionOptions()
         session_options.intra_op_num_threads, session_options.inter_op_num_threads, session_options.log_severity_level = threads, 1, 4
         devices = [d for d in onnxruntime.get_ep_devices() if d.ep_name == name and d.device.type == onnxruntime.OrtHardwareDeviceType.CPU]
+        if not devices: # OpenVINO's takes processors of Intel only
+            raise RuntimeError(f"{name} does not take this processor")
         session_options.add_provider_for_devices(devices, {k: str(v(threads)) for k, v in options})
         session = onnxruntime.InferenceSession(model, session_options)
         return lambda: session.run(None, feed)
