@@ -2,9 +2,11 @@
 #include "api/calibration.h"
 
 #include "api/checkpoint.h"
+#include "api/samples_int.h"
 #include "base/io.h"
 #include "base/number_text.h"
 #include "observers/exercise.h"
+#include "onnx/model.h"
 #include "quant/inputs/calibrate.h"
 #include "quant/quant.h"
 

@@ -6,14 +6,16 @@
 #include "api/files.h"
 #include "api/samples.h"
 
+typedef struct oct_calib oct_calib; /* observers/calib.h */
+
 /* Who runs a calibration. */
 typedef struct oct_calibration_host {
     oct_voice voice;
     const char *written; /* another file that this run writes, checked as the table is; or NULL */
     /* is called with the table once it is written; a failure is that of the calibration */
     oct_status (*made)(void *arg, const oct_calib *c, oct_err *err);
-    void *arg;               /* of these functions */
-    oct_given_samples given; /* for samples.get */
+    void *arg;                             /* of these functions */
+    const struct oct_given_samples *given; /* for samples.get; NULL: none are given */
 } oct_calibration_host;
 
 /* Runs the samples through the model, and writes the table. */

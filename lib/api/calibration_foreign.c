@@ -1,6 +1,9 @@
 /* Ranges in the formats of other tools, read as a table and written from one. */
 #include "api/calibration_tables.h"
 
+#include "api/samples_int.h"
+#include "encodings/encodings.h"
+#include "onnx/model.h"
 #include "quant/quant.h"
 
 static void say_others(oct_voice v, const oct_encodings_match *m)

@@ -1,6 +1,7 @@
 /* The report of a calibration table, of schema "octet-calibration-1". */
 #include "api/calibration.h"
 
+#include "observers/calib.h"
 #include "observers/exercise.h"
 
 #include <math.h>

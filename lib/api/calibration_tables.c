@@ -1,6 +1,8 @@
 /* Calibration tables that are joined, shown and compared. */
 #include "api/calibration_tables.h"
 
+#include "api/samples_int.h"
+
 #include <stdio.h>
 
 /* A merged table that lacks samples is refused unless the user allows it. */

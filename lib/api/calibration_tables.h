@@ -3,7 +3,6 @@
 #define OCT_API_CALIBRATION_TABLES_H
 
 #include "api/calibration.h"
-#include "encodings/encodings.h"
 
 /* Joins tables of parts into that of the whole, and writes it. partial: it may lack shards. */
 oct_status oct_tables_merge(octet_texts tables, const char *output, bool partial, const oct_calibration_host *h,

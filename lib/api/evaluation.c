@@ -1,5 +1,5 @@
 /* A comparison of models over samples, from typed options to a report. */
-#include "api/evaluation.h"
+#include "api/evaluation_int.h"
 
 #include "base/io.h"
 #include "eval/run/scaled.h"
@@ -425,15 +425,15 @@ oct_status oct_evaluation_options(const oct_evaluation *s, oct_eval_options *o, 
     return OCT_OK;
 }
 
-oct_status oct_evaluation_run(oct_evaluation *s, oct_eval_result **r, oct_report_context *c, oct_err *err)
+static oct_status run_samples(oct_evaluation *s, oct_err *err)
 {
+    oct_report_context *c = &s->context;
     const char **bad = NULL;
     oct_eval_options o;
-    *r = NULL;
     *c = (oct_report_context){ .data = s->x.samples.data.v, .n_data = s->x.samples.data.n };
     OCT_TRY(oct_evaluation_open_samples(s, err));
     OCT_TRY(oct_evaluation_options(s, &o, err));
-    OCT_TRY(oct_eval(s->models, s->n_models, s->src, &o, r, err));
+    OCT_TRY(oct_eval(s->models, s->n_models, s->src, &o, &s->result, err));
     c->preprocess = oct_source_preprocess(s->src);
     oct_samples_say_bad(s->h.voice, s->src);
     say_rounded(s);
@@ -442,35 +442,41 @@ oct_status oct_evaluation_run(oct_evaluation *s, oct_eval_result **r, oct_report
     return OCT_OK;
 }
 
-oct_status oct_evaluation_judge(oct_evaluation *s, oct_eval_result *r, oct_report_context *c, oct_err *err)
+oct_status oct_evaluation_run(oct_evaluation *s, oct_err *err)
 {
-    r->isa = oct_isa_name(oct_isa_active());
-    warn_of_samples(s, r, c->preprocess);
-    OCT_TRY(run_sweep(s, r, err));
-    return judge(s, r, c, err);
+    OCT_TRY(s->h.parts.n ? oct_evaluation_join(s, err) : run_samples(s, err));
+    s->result->isa = oct_isa_name(oct_isa_active());
+    warn_of_samples(s, s->result, s->context.preprocess);
+    OCT_TRY(run_sweep(s, s->result, err));
+    return judge(s, s->result, &s->context, err);
 }
 
-oct_status oct_evaluation_report(oct_evaluation *s, oct_eval_result *r, const oct_report_context *c, oct_document *to,
-                                 oct_err *err)
+oct_status oct_evaluation_report(oct_evaluation *s, oct_document *to, oct_err *err)
 {
-    oct_evaluation_notes notes = { .e = s, .r = r, .st = OCT_OK, .err = err };
-    oct_report_context with = *c;
+    oct_evaluation_notes notes = { .e = s, .r = s->result, .st = OCT_OK, .err = err };
+    oct_report_context with = s->context;
     if (s->x.html) {
         with.title = "Evaluation";
         with.command = s->h.command ? s->h.command : "octet_evaluate_model";
         with.put_notes = oct_evaluation_put_notes;
         with.notes = &notes;
     }
-    oct_report_document(r, &with, to);
+    oct_report_document(s->result, &with, to);
     oct_target_close(notes.target);
     OCT_TRY(notes.st);
     return oct_document_root(to) ? OCT_OK : oct_nomem(err);
 }
 
-oct_status oct_evaluation_gates(const oct_evaluation *s, const oct_eval_result *r, const oct_report_context *c,
-                                oct_err *err)
+bool oct_evaluation_shows_layers(const oct_evaluation *s)
+{
+    return s->x.layers > 0;
+}
+
+oct_status oct_evaluation_gates(const oct_evaluation *s, oct_err *err)
 {
     char text[OCT_GATE_TEXT];
+    const oct_report_context *c = &s->context;
+    const oct_eval_result *r = s->result;
     const oct_gate_result *last = NULL;
     for (size_t i = 0; i < c->n_gates; i++) {
         if (c->gates[i].met)
@@ -522,12 +528,11 @@ oct_status oct_evaluation_check_outputs(const octet_evaluate_options *x, const o
     return OCT_OK;
 }
 
-oct_status oct_evaluation_open(oct_evaluation *s, const octet_evaluate_options *given, const oct_evaluation_host *h,
-                               oct_err *err)
+static oct_status open_all(oct_evaluation *s, oct_err *err)
 {
     static const double answer = 120; /* seconds */
     const octet_evaluate_options *x = &s->x;
-    *s = (oct_evaluation){ .x = *given, .h = *h, .arena = oct_arena_create() };
+    const oct_evaluation_host *h = &s->h;
     if (!s->arena)
         return oct_nomem(err);
     if (h->parts.n)
@@ -551,8 +556,26 @@ oct_status oct_evaluation_open(oct_evaluation *s, const octet_evaluate_options *
     return load_models(s, err);
 }
 
+oct_status oct_evaluation_open(const octet_evaluate_options *x, const oct_evaluation_host *h, oct_evaluation **to,
+                               oct_err *err)
+{
+    oct_evaluation *s = *to = oct_alloc(sizeof *s);
+    if (!s)
+        return oct_nomem(err);
+    *s = (oct_evaluation){ .x = *x, .h = *h, .arena = oct_arena_create() };
+    const oct_status st = open_all(s, err);
+    if (st != OCT_OK) {
+        oct_evaluation_close(s);
+        *to = NULL;
+    }
+    return st;
+}
+
 void oct_evaluation_close(oct_evaluation *s)
 {
+    if (!s)
+        return;
+    oct_eval_free(s->result);
     oct_source_close(s->src);
     for (size_t k = 0; s->loaded && k < s->n_models; k++)
         oct_model_free(s->loaded[k]);
@@ -563,4 +586,5 @@ void oct_evaluation_close(oct_evaluation *s)
     oct_decode_close(s->decode);
     oct_truth_close(s->truth);
     oct_arena_destroy(s->arena);
+    oct_free(s);
 }

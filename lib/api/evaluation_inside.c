@@ -1,6 +1,6 @@
 /* --dump and --print-plan: what a model computes on the first sample, and by which steps. */
 #define _XOPEN_SOURCE 700
-#include "api/evaluation.h"
+#include "api/evaluation_int.h"
 
 #include "base/io.h"
 #include "base/utf8.h"

@@ -1,5 +1,5 @@
 /* The outputs of a model over samples. */
-#include "api/evaluation.h"
+#include "api/evaluation_int.h"
 
 #include "eval/run/outputs.h"
 #include "ops/op.h"

@@ -1,6 +1,6 @@
 /* Additional contents for the page about the models: how each node runs and why, which operators are gone, and what
  * made the file. */
-#include "api/evaluation.h"
+#include "api/evaluation_int.h"
 
 #include "api/page_findings.h"
 #include "base/name_map.h"

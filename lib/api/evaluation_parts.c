@@ -1,7 +1,7 @@
 /* Parts of an evaluation, written and joined. What they have in common (models, samples and options) stands in each as
  * JSON. The text is compared as a whole, and parsed when parts are joined. It contains no commands, because a file must
  * not start a program. */
-#include "api/evaluation.h"
+#include "api/evaluation_int.h"
 
 #include "base/io.h"
 #include "base/json_tree.h"
@@ -280,18 +280,18 @@ oct_status oct_evaluation_part(oct_evaluation *s, const char *path, oct_err *err
     return OCT_OK;
 }
 
-oct_status oct_evaluation_join(oct_evaluation *s, oct_eval_result **r, oct_report_context *c, oct_err *err)
+oct_status oct_evaluation_join(oct_evaluation *s, oct_err *err)
 {
     enum { NAMED = 5 };
     oct_joined j = { 0 };
     oct_eval_options o;
     OCT_TRY(oct_evaluation_options(s, &o, err));
-    OCT_TRY(oct_eval_join(s->models, s->n_models, &s->parts, &o, &j, r, err));
-    *c = (oct_report_context){ .data = s->x.samples.data.v,
-                               .n_data = s->x.samples.data.n,
-                               .preprocess = j.preprocess,
-                               .bad = j.bad,
-                               .n_bad = j.n_bad };
+    OCT_TRY(oct_eval_join(s->models, s->n_models, &s->parts, &o, &j, &s->result, err));
+    s->context = (oct_report_context){ .data = s->x.samples.data.v,
+                                       .n_data = s->x.samples.data.n,
+                                       .preprocess = j.preprocess,
+                                       .bad = j.bad,
+                                       .n_bad = j.n_bad };
     if (j.bad_samples)
         oct_say(s->h.voice, OCT_NOTE_WARNING, "%lld broken sample%s left out", (long long)j.bad_samples,
                 j.bad_samples == 1 ? " was" : "s were");

@@ -1,6 +1,6 @@
 /* What quantizing each value and each layer of a model costs, whichever tool made it: of schema "octet-sensitivity-1".
  */
-#include "api/evaluation.h"
+#include "api/evaluation_int.h"
 
 #include "api/session.h"
 #include "eval/run/scaled.h"

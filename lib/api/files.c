@@ -2,6 +2,7 @@
 /* The model that is read, and the outputs of a call. */
 #include "api/files.h"
 
+#include "onnx/model.h"
 #include "passes/pass.h"
 
 #include <fnmatch.h>

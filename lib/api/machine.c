@@ -2,6 +2,7 @@
 #include "api/machine.h"
 
 #include "kernels/cost.h"
+#include "kernels/cpu.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Opens samples, and says of them what is to be known. */
-#include "api/samples.h"
+#include "api/samples_int.h"
 
 #include "base/mem.h"
 #include "base/number_text.h"
@@ -123,7 +123,7 @@ static oct_status open_given(const oct_input_desc *in, size_t n, oct_samples *d,
                              .shard_n = d->of.generate ? 0 : d->shard_n,
                              .threads = threads,
                              .synthetic = d->synthetic,
-                             .given = d->of.get ? &d->given : NULL };
+                             .given = d->of.get ? d->given : NULL };
     return oct_source_open(&o, src, err);
 }
 

@@ -1,5 +1,5 @@
 /* Samples as tar shards. */
-#include "api/samples.h"
+#include "api/samples_int.h"
 
 #include "api/files.h"
 #include "base/number_text.h"

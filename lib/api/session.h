@@ -4,7 +4,7 @@
 #define OCT_API_SESSION_H
 
 #include "api/files.h"
-#include "api/samples.h"
+#include "api/samples_int.h"
 #include "eval/gates/gates.h"
 #include "passes/input_pixels.h"
 #include "quant/convert/convert.h"

@@ -4,7 +4,8 @@
 
 #include "base/mem.h"
 #include "base/progress.h"
-#include "onnx/model.h"
+
+typedef struct oct_model oct_model; /* onnx/model.h */
 
 /* level: 0 for everybody, 1 for verbose output, OCT_NOTE_WARNING. text is one line. load: loads a model in place of
  * oct_load_checked. Each function may be NULL. */

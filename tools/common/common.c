@@ -3,6 +3,8 @@
 #include "common/common.h"
 
 #include "api/machine.h"
+#include "api/choices.h"
+#include "base/io.h"
 
 #include <stdlib.h>
 #include <string.h>

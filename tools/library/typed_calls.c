@@ -30,7 +30,8 @@ typedef struct typed {
     octet_calibrate_options calibrate;
     octet_evaluate_options evaluate;
     oct_session s;
-    oct_evaluation e;
+    oct_evaluation *e;
+    oct_given_samples given; /* for samples->get */
 } typed;
 
 /* ---- options ---- */
@@ -206,8 +207,7 @@ static oct_status decide_and_make(typed *c, oct_err *err)
 
 static oct_session_host host_of(octet *o, typed *c)
 {
-    return (oct_session_host){ .voice = { note, octet_tell_progress, o },
-                               .given = { get_sample, c, c->samples->count } };
+    return (oct_session_host){ .voice = { note, octet_tell_progress, o }, .given = c->given };
 }
 
 static oct_status convert(octet *o, void *arg, oct_err *err)
@@ -272,10 +272,9 @@ static oct_status report_table(void *arg, const oct_calib *table, oct_err *err)
 static oct_status calibrate(octet *o, void *arg, oct_err *err)
 {
     typed *c = arg;
-    const oct_calibration_host host = { .voice = { note, octet_tell_progress, o },
-                                        .made = report_table,
-                                        .arg = c,
-                                        .given = { get_sample, c, c->samples->count } };
+    const oct_calibration_host host = {
+        .voice = { note, octet_tell_progress, o }, .made = report_table, .arg = c, .given = &c->given
+    };
     return oct_calibration_run(&c->calibrate, &host, err);
 }
 
@@ -321,22 +320,18 @@ static void missed(void *arg, const char *model, const char *text)
     oct_say((oct_voice){ .note = note, .arg = arg }, OCT_NOTE_WARNING, "%s: %s", model, text);
 }
 
-static oct_status compare(typed *c, oct_eval_result **r, oct_err *err)
+static oct_status compare(typed *c, oct_err *err)
 {
-    oct_report_context context;
-    OCT_TRY(oct_evaluation_run(&c->e, r, &context, err));
-    OCT_TRY(oct_evaluation_judge(&c->e, *r, &context, err));
-    OCT_TRY(oct_evaluation_report(&c->e, *r, &context, c->result->report, err));
+    OCT_TRY(oct_evaluation_run(c->e, err));
+    OCT_TRY(oct_evaluation_report(c->e, c->result->report, err));
     OCT_TRY(keep_report(c->result, err));
     OCT_TRY(write_forms(c, err));
-    return oct_evaluation_gates(&c->e, *r, &context, err);
+    return oct_evaluation_gates(c->e, err);
 }
 
 static oct_evaluation_host evaluation_host(octet *o, typed *c)
 {
-    return (oct_evaluation_host){ .voice = { note, octet_tell_progress, o },
-                                  .missed = missed,
-                                  .given = { get_sample, c, c->samples->count } };
+    return (oct_evaluation_host){ .voice = { note, octet_tell_progress, o }, .missed = missed, .given = &c->given };
 }
 
 static oct_status measure(octet *o, void *arg, oct_err *err)
@@ -352,14 +347,10 @@ static oct_status evaluate(octet *o, void *arg, oct_err *err)
     typed *c = arg;
     const octet_evaluate_options *x = &c->evaluate;
     const oct_evaluation_host host = evaluation_host(o, c);
-    oct_eval_result *r = NULL;
-    oct_status s = check_forms(x, err);
-    if (s == OCT_OK)
-        s = oct_evaluation_open(&c->e, x, &host, err);
-    if (s == OCT_OK)
-        s = compare(c, &r, err);
-    oct_eval_free(r);
-    oct_evaluation_close(&c->e);
+    OCT_TRY(check_forms(x, err));
+    OCT_TRY(oct_evaluation_open(x, &host, &c->e, err));
+    const oct_status s = compare(c, err);
+    oct_evaluation_close(c->e);
     return s;
 }
 
@@ -367,9 +358,7 @@ static oct_status evaluate(octet *o, void *arg, oct_err *err)
 static oct_status audit(octet *o, void *arg, oct_err *err)
 {
     typed *c = arg;
-    const oct_evaluation_host host = { .voice = { note, octet_tell_progress, o },
-                                       .missed = missed,
-                                       .given = { get_sample, c, c->samples->count } };
+    const oct_evaluation_host host = evaluation_host(o, c);
     const oct_status s = oct_folder_audit(&c->evaluate, c->name, &host, c->result->report, err);
     return s == OCT_OK || s == OCT_EGOAL ? keep_report_of(c->result, s, err) : s;
 }
@@ -400,6 +389,7 @@ static oct_status call(octet *o, typed *c, octet_work_fn work, oct_err *err)
         return oct_nomem(err);
     }
     c->o = o;
+    c->given = (oct_given_samples){ get_sample, c, c->samples->count };
     const oct_status s = octet_alone(o, c->in_callback, take_turn, &(turn){ c, work }, err);
     if (s == OCT_OK || s == OCT_EGOAL)
         *c->to = r;

@@ -1,6 +1,8 @@
 /* qcalib: records the values that a model's tensors take. */
 #include "qcalib/qcalib.h"
 
+#include "api/choices.h"
+
 static oct_status calibrate(oct_cli *cli, calib_args *a, oct_err *err)
 {
     const oct_calibration_host h = qcalib_host(cli);

@@ -1,6 +1,7 @@
 /* qeval: compares a float model with quantized ones: accuracy, errors, latency, memory and size. */
 #include "qeval/qeval.h"
 
+#include "api/choices.h"
 #include "api/folder/folder_recipe.h"
 #include "base/io.h"
 #include "cli/textfmt.h"
@@ -11,7 +12,7 @@
 typedef struct session {
     const qeval_args *a;
     oct_cli *cli;
-    oct_evaluation of; /* the models and the samples */
+    oct_evaluation *of; /* the models and the samples */
 } session;
 
 /* ---- writing ---- */
@@ -23,7 +24,7 @@ static oct_status print_reports(session *s, const oct_item *report, oct_err *err
     if (!report)
         return oct_nomem(err);
     if (!s->cli->quiet || f == s->cli->out)
-        OCT_TRY(qeval_print(report, s->of.x.layers > 0, s->a->x.profile, f, err));
+        OCT_TRY(qeval_print(report, oct_evaluation_shows_layers(s->of), s->a->x.profile, f, err));
     OCT_TRY(tool_write_report(s->cli->json, oct_json_text, report, err));
     OCT_TRY(tool_write_report(s->a->x.html, oct_report_html, report, err));
     OCT_TRY(tool_write_report(s->a->markdown, oct_report_markdown, report, err));
@@ -31,10 +32,10 @@ static oct_status print_reports(session *s, const oct_item *report, oct_err *err
 }
 
 /* Makes the report, and prints it in every form that is asked for. */
-static oct_status write_reports(session *s, oct_eval_result *r, const oct_report_context *c, oct_err *err)
+static oct_status write_reports(session *s, oct_err *err)
 {
     oct_document *report = oct_document_create();
-    oct_status st = report ? oct_evaluation_report(&s->of, r, c, report, err) : oct_nomem(err);
+    oct_status st = report ? oct_evaluation_report(s->of, report, err) : oct_nomem(err);
     if (st == OCT_OK)
         st = print_reports(s, oct_document_root(report), err);
     oct_document_destroy(report);
@@ -43,24 +44,11 @@ static oct_status write_reports(session *s, oct_eval_result *r, const oct_report
 
 /* ---- evaluating, writing a part, joining parts ---- */
 
-/* Judges the result and writes the reports. */
-static oct_status conclude(session *s, oct_eval_result *r, oct_report_context *c, oct_err *err)
-{
-    OCT_TRY(oct_evaluation_judge(&s->of, r, c, err));
-    OCT_TRY(write_reports(s, r, c, err));
-    return oct_evaluation_gates(&s->of, r, c, err);
-}
-
-/* Runs the samples, or joins parts. */
 static oct_status compare(session *s, oct_err *err)
 {
-    oct_report_context c;
-    oct_eval_result *r = NULL;
-    oct_status st = (s->a->parts.n ? oct_evaluation_join : oct_evaluation_run)(&s->of, &r, &c, err);
-    if (st == OCT_OK)
-        st = conclude(s, r, &c, err);
-    oct_eval_free(r);
-    return st;
+    OCT_TRY(oct_evaluation_run(s->of, err));
+    OCT_TRY(write_reports(s, err));
+    return oct_evaluation_gates(s->of, err);
 }
 
 static bool looks_inside(const qeval_args *a)
@@ -71,45 +59,35 @@ static bool looks_inside(const qeval_args *a)
 static oct_status look_inside(session *s, oct_err *err)
 {
     oct_buf steps = OCT_BUF_INIT;
-    oct_status st = oct_evaluation_look_inside(&s->of, tool_texts(s->a->dump), s->a->print_plan ? &steps : NULL, err);
+    oct_status st = oct_evaluation_look_inside(s->of, tool_texts(s->a->dump), s->a->print_plan ? &steps : NULL, err);
     if (st == OCT_OK && s->a->print_plan)
         st = oct_write_text("-", &steps, err);
     oct_buf_free(&steps);
     return st;
 }
 
-static oct_status check_cases(session *s, oct_err *err)
+static oct_status write_checked(const session *s, const oct_case_reports *r, oct_err *err)
 {
-    const qeval_args *a = s->a;
-    if (s->of.n_models > 1 || a->data.specs.n != 1)
-        return oct_fail(err, OCT_EUSAGE, "--check runs one model on one test case");
-    oct_check_options o = { a->rtol, a->atol, s->of.pool };
-    oct_check_result r;
-    oct_status st = oct_check_case(s->of.models[0].graph, a->data.specs.v[0], &o, &r, err);
-    if (st != OCT_OK) {
-        oct_within(err, "%s", a->x.model);
-        return st;
+    if (s->cli->json)
+        OCT_TRY(oct_write_text(s->cli->json, &r->json, err));
+    return s->a->junit ? oct_write_text(s->a->junit, &r->junit, err) : OCT_OK;
+}
+
+static oct_status check_case(session *s, oct_err *err)
+{
+    oct_case_reports r = { OCT_BUF_INIT, OCT_BUF_INIT, OCT_BUF_INIT };
+    const oct_status same = oct_evaluation_check(s->of, s->a->rtol, s->a->atol, &r, err);
+    oct_status st = same;
+    if (same == OCT_OK || same == OCT_EGOAL) {
+        st = write_checked(s, &r, same == OCT_OK ? err : NULL);
+        st = st == OCT_OK ? same : st;
     }
-    oct_buf b = OCT_BUF_INIT;
-    if (s->cli->json) {
-        oct_check_json(a->x.model, a->data.specs.v[0], &o, &r, &b);
-        st = oct_write_text(s->cli->json, &b, err);
-        oct_buf_free(&b);
-    }
-    if (st == OCT_OK && a->junit) {
-        oct_check_junit(a->x.model, a->data.specs.v[0], &r, &b);
-        st = oct_write_text(a->junit, &b, err);
-        oct_buf_free(&b);
-    }
-    if (st != OCT_OK)
-        return st;
-    if (r.first[0])
-        return oct_fail(err, OCT_EGOAL, "%s: %s; %llu of %llu values differ, by at most %.3g", a->data.specs.v[0],
-                        r.first, (unsigned long long)r.differ, (unsigned long long)r.values, r.max_abs);
-    if (!s->cli->quiet)
-        oct_print(oct_cli_result(s->cli), "%s: %zu output%s agree, largest difference %.3g\n", a->data.specs.v[0],
-                  r.outputs, r.outputs == 1 ? "" : "s", r.max_abs);
-    return OCT_OK;
+    if (st == OCT_OK && !s->cli->quiet)
+        oct_print(oct_cli_result(s->cli), "%s\n", oct_buf_str(&r.text));
+    oct_buf_free(&r.json);
+    oct_buf_free(&r.junit);
+    oct_buf_free(&r.text);
+    return st;
 }
 
 /* ---- options ---- */
@@ -143,10 +121,10 @@ static void say_missed(void *cli, const char *model, const char *text)
 static oct_status evaluate(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
-    return a->check          ? check_cases(s, err)
-           : a->outputs      ? oct_evaluation_outputs(&s->of, a->outputs, err)
+    return a->check          ? check_case(s, err)
+           : a->outputs      ? oct_evaluation_outputs(s->of, a->outputs, err)
            : looks_inside(a) ? look_inside(s, err)
-           : a->part         ? oct_evaluation_part(&s->of, a->part, err)
+           : a->part         ? oct_evaluation_part(s->of, a->part, err)
                              : compare(s, err);
 }
 
@@ -178,10 +156,10 @@ static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
     if (st == OCT_OK && (a->sensitivity || a->sensitivity_file)) {
         st = qeval_sensitivity(&x, a->sensitivity_file, &h, cli, err);
     } else if (st == OCT_OK) {
-        st = oct_evaluation_open(&s.of, &x, &h, err);
+        st = oct_evaluation_open(&x, &h, &s.of, err);
         if (st == OCT_OK)
             st = evaluate(&s, err);
-        oct_evaluation_close(&s.of);
+        oct_evaluation_close(s.of);
     }
     oct_buf_free(&command);
     return st;

@@ -297,16 +297,18 @@ static const char *dead_cell(char dst[TOOL_CELL], const oct_item *row, const cha
 /* Explains the columns, and how layers were matched if not by names alone. */
 static void print_legend(const oct_item *layers, FILE *f)
 {
-    size_t by[3] = { 0 }, n = oct_item_count(layers, "");
+    enum { NAME, STRUCTURE, WEIGHTS, HOW };
+    static const char *const words[HOW] = { "name", "structure", "weights" };
+    size_t by[HOW] = { 0 }, n = oct_item_count(layers, "");
     for (const oct_item *l = NULL; (l = oct_item_next(layers, l));)
-        for (int how = 0; how < 3; how++)
-            by[how] += strcmp(oct_item_text(l, "paired_by"), oct_pair_word((oct_pair_how)how)) == 0;
+        for (int how = 0; how < HOW; how++)
+            by[how] += strcmp(oct_item_text(l, "paired_by"), words[how]) == 0;
     oct_print(
         f,
         "saturated: values beyond the range; codes: share of the quantized values that occur; dead: channels that are constant only here; weights: SQNR of the weights\n");
-    if (by[OCT_PAIR_NAME] != n)
-        oct_print(f, "of %zu layers %zu were found by name, %zu by structure, %zu by weights\n", n, by[OCT_PAIR_NAME],
-                  by[OCT_PAIR_STRUCTURE], by[OCT_PAIR_WEIGHTS]);
+    if (by[NAME] != n)
+        oct_print(f, "of %zu layers %zu were found by name, %zu by structure, %zu by weights\n", n, by[NAME],
+                  by[STRUCTURE], by[WEIGHTS]);
 }
 
 static oct_status print_layers(const oct_item *report, const oct_item *model, bool all, FILE *f, oct_err *err)

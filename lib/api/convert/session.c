@@ -524,7 +524,7 @@ static oct_status take(oct_session *s, oct_err *err)
         OCT_TRY(oct_conversion_read_table(&s->c, x->calib, err));
         oct_samples_warn_incomplete(s->h.voice, x->calib, s->c.calib);
     }
-    *d = (oct_samples){ .of = x->samples, .hold = true, .synthetic = s->c.o.synthetic, .given = s->h.given };
+    *d = (oct_samples){ .of = x->samples, .hold = true, .synthetic = s->c.o.synthetic, .given = &s->h.given };
     const bool any = oct_samples_any(&d->of);
     if (s->m->graph->n_input)
         s->pixels = oct_input_pixels(s->m->graph, s->m->graph->input[0]);

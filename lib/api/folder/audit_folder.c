@@ -1,6 +1,7 @@
 /* Variants of the models of a folder, judged against the float ones. */
 #include "api/folder/demands.h"
 #include "api/folder/folder.h"
+#include "onnx/model.h"
 
 #include <math.h>
 #include <string.h>
@@ -140,21 +141,16 @@ static oct_status check(job *j, variant *v, oct_err *err)
     return s;
 }
 
-static oct_status evaluate(oct_evaluation *e, const octet_evaluate_options *x, const oct_evaluation_host *h,
-                           oct_document *to, oct_err *err)
+static oct_status evaluate(const octet_evaluate_options *x, const oct_evaluation_host *h, oct_document *to,
+                           oct_err *err)
 {
-    oct_eval_result *r = NULL;
-    oct_report_context c;
-    oct_status s = oct_evaluation_open(e, x, h, err);
+    oct_evaluation *e;
+    OCT_TRY(oct_evaluation_open(x, h, &e, err));
+    oct_status s = oct_evaluation_run(e, err);
     if (s == OCT_OK)
-        s = oct_evaluation_run(e, &r, &c, err);
+        s = oct_evaluation_report(e, to, err);
     if (s == OCT_OK)
-        s = oct_evaluation_judge(e, r, &c, err);
-    if (s == OCT_OK)
-        s = oct_evaluation_report(e, r, &c, to, err);
-    if (s == OCT_OK)
-        s = oct_evaluation_gates(e, r, &c, err);
-    oct_eval_free(r);
+        s = oct_evaluation_gates(e, err);
     oct_evaluation_close(e);
     return s;
 }
@@ -183,8 +179,7 @@ static oct_status run(job *j, variant *v, oct_err *err)
     x.latency = x.latency < 0 ? 0 : x.latency;
     if (!x.model || !(v->report = oct_document_create()))
         return oct_nomem(err);
-    oct_evaluation e = { 0 };
-    const oct_status s = evaluate(&e, &x, j->h, v->report, &fault);
+    const oct_status s = evaluate(&x, j->h, v->report, &fault);
     if (s == OCT_OK)
         return judge_numbers(v, j->arena, err);
     if (s == OCT_EGOAL)

@@ -1,6 +1,7 @@
 /* What the program that loads a folder wants of its models. */
 #include "api/folder/demands.h"
 
+#include "onnx/model.h"
 #include "passes/pass.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #define OCT_API_DEMANDS_H
 
 #include "api/folder/folder_plan.h"
+#include "graph/graph.h"
 
 /* How much alike two models must be. */
 typedef enum oct_alike {

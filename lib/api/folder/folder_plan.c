@@ -3,6 +3,7 @@
 #include "api/folder/folder_plan.h"
 
 #include "api/files.h"
+#include "onnx/model.h"
 
 #include <fnmatch.h>
 #include <string.h>

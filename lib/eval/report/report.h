@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "eval/report/printers.h"
 #include "eval/run/testcase.h"
 #include "eval/run/eval.h"
 #include "eval/gates/gates.h"
@@ -33,17 +34,6 @@ typedef struct oct_report_context {
 
 void oct_report_document(const oct_eval_result *r, const oct_report_context *c, oct_document *to);
 
-/* The ways to print it. If memory runs out, out->failed is set. */
-/* Writes JUnit XML: a suite for each quantized model (or for the only model), with the environment as properties, and a
- * test case for the samples, for each metric and for each gate. A missed gate is a failure. */
-void oct_report_junit(const oct_item *report, oct_buf *out);
-/* Writes Markdown for the summary of a job: for each quantized model, or the only one, a table of measurements and a
- * table of gates with marks. Names are escaped. */
-void oct_report_markdown(const oct_item *report, oct_buf *out);
-/* Writes a page that is complete in itself and loads nothing. It can be read without its script, which sorts and
- * filters; it supports light and dark colours. */
-void oct_report_html(const oct_item *report, oct_buf *out);
-
 /* Text for people: "-0.40 points (95 %: -1.00 to 0.20, n = 400), within noise". Numbers are signed changes
  * (oct_eval_change), and a word at the end says what they mean: within noise, worse or better. "" if there is nothing
  * to compare. Returns dst. */
@@ -67,17 +57,6 @@ const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s);
 /* The same for programs: an object with the verdict in a word, how many pairs of runs there were, and the quartiles
  * where the runs support a verdict. */
 void oct_report_json_speed(oct_json *j, const char *key, const oct_eval_speed *s);
-
-/* The worst of the gates of a model, by its number: one that is missed, else one of which the measurement is unsure,
- * else any; NULL: it has none. */
-const oct_item *oct_report_worst_gate(const oct_item *report, size_t k);
-
-/* What must be known of a model before its figures: "runs in onnxruntime 1.32.0", NULL if our runtime runs it; and
- * "quantizes dynamically, with scales of 8 samples together: its results depend on the batch", NULL if they do not.
- * Returns dst. */
-enum { OCT_RUNNER_TEXT = 128 };
-const char *oct_report_runner(char dst[OCT_RUNNER_TEXT], const oct_item *model);
-const char *oct_report_batch(char dst[OCT_RUNNER_TEXT], const oct_item *report, const oct_item *model);
 
 /* "Xeon Gold, 4 processors, avx512 of vnni, 2 threads, load 0.3; octet 0.1.0": to be shown in reports with times.
  * Returns dst. */
