@@ -6,7 +6,8 @@
 Small folders with random weights (`pylib/folders.py`) are converted by their recipes. Each result has the names, types and shapes that the float models
 have, computes what they compute in ONNX Runtime, and is what a conversion of the model alone gives; configurations and other files are copied; data files
 stay shared. Then what people do wrong: a folder that is there already, a file that is missing, links, names that leave the folder, a run that is killed.
-Where onnxruntime-genai, or node with @huggingface/transformers in the folder OCT_NODE, are there, these load the folders and write the same tokens.
+Where onnxruntime-genai, sherpa-onnx, piper or sentence-transformers are in this Python or one that OCT_LOADERS names (with : between them), and node with
+@huggingface/transformers and onnxruntime-web in the folder OCT_NODE, these load the folders and compute the same; else a line says so.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -391,36 +392,101 @@ def greedy(model, prompt, count):
     return ids
 
 
-def genai_python():
-    """A Python that has onnxruntime_genai; None: there is none."""
-    tried = (p for p in (sys.executable, os.environ.get("OCT_GENAI")) if p)
-    return next((p for p in tried if subprocess.run([p, "-c", "import onnxruntime_genai"], capture_output=True).returncode == 0), None)
+def python_with(module):
+    """A Python that has the module: this one, or one that OCT_LOADERS names; None: there is none, and it says so."""
+    for python in (sys.executable, *filter(None, os.environ.get("OCT_LOADERS", "").split(":"))):
+        if subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0:
+            return python
+    print(f"not tried: {module} (in the Pythons that OCT_LOADERS names)")
+    return None
+
+
+def node_with(package):
+    """A folder that has it in node_modules, as OCT_NODE names it; None: there is none, and it says so."""
+    folder = os.environ.get("OCT_NODE")
+    if folder and shutil.which("node") and (Path(folder) / "node_modules" / package).is_dir():
+        return Path(folder)
+    print(f"not tried: {package} (OCT_NODE names a folder that has it in node_modules)")
+    return None
+
+
+def said_by(python, program, *arguments):
+    """The last line that a program prints, or its complaint."""
+    done = subprocess.run([python, "-c", program, *map(str, arguments)], capture_output=True, text=True)
+    return (done.stdout.strip().splitlines() or [done.stderr[-500:]])[-1].strip()
+
+
+def node_says(node, program, *arguments):
+    script = Path(node, f"check_folders_{os.getpid()}.mjs")  # node looks for packages from where the script is
+    script.write_text(program)
+    try:
+        done = subprocess.run(["node", script, *map(str, arguments)], cwd=node, capture_output=True, text=True)
+    finally:
+        script.unlink()
+    return (done.stdout.strip().splitlines() or [done.stderr[-500:]])[-1].strip()
+
+
+SHERPA = """import sys
+import numpy as np
+import sherpa_onnx
+folder, end = sys.argv[1:]
+files = {n: f"{folder}/{n}-epoch-99-avg-1{end}.onnx" for n in ("encoder", "decoder", "joiner")}
+heard = sherpa_onnx.OfflineRecognizer.from_transducer(tokens=f"{folder}/tokens.txt", **files)
+stream = heard.create_stream()
+stream.accept_waveform(16000, np.random.default_rng(0).standard_normal(16000).astype(np.float32) * 0.1)
+heard.decode_stream(stream)
+print(len(stream.result.tokens))
+"""
+PIPER = """import sys
+import piper
+sound = piper.PiperVoice.load(f"{sys.argv[1]}/en_US-made-low.onnx").phoneme_ids_to_audio([1, 0, 4, 0, 5, 0, 6, 0, 2])
+print(*(f"{x:.6f}" for x in (sound[0] if isinstance(sound, tuple) else sound)))
+"""
+SENTENCES = """import sys
+import sentence_transformers
+model = sentence_transformers.SentenceTransformer(sys.argv[1], backend="onnx")
+print(*(f"{x:.6f}" for x in model.encode([sys.argv[2]])[0]))
+"""
+WEB = """import * as ort from 'onnxruntime-web';
+import fs from 'fs';
+const session = await ort.InferenceSession.create(fs.readFileSync(process.argv[2]));
+const ids = process.argv[3].split(',').map(BigInt), feed = {};
+const given = { input_ids: ids, attention_mask: ids.map(() => 1n), position_ids: ids.map((_, i) => BigInt(i)) };
+for (const m of session.inputMetadata)
+  feed[m.name] = m.name in given ? new ort.Tensor('int64', BigInt64Array.from(given[m.name]), [1, ids.length])
+                                 : new ort.Tensor(m.type, m.type === 'float16' ? new Uint16Array(0) : new Float32Array(0), [1, m.shape[1], 0, m.shape[3]]);
+const logits = (await session.run(feed)).logits;
+console.log((await logits.getData()).length);
+"""
 
 
 def loaders(check):
-    python = genai_python()
-    if python:
+    """The programs that the folders are for."""
+    of_js = (("transformers.js.new", "model_q4"), ("half.new", "model_q4f16"), ("tjs.dynamic0", "model_quantized"))
+    if python := python_with("onnxruntime_genai"):
         for name in ("genai.new", "external.new"):
-            done = subprocess.run([python, "-c", GENAI, f" {folders.text_of(PROMPT)}", check.folder / name], capture_output=True, text=True)
+            said = said_by(python, GENAI, f" {folders.text_of(PROMPT)}", check.folder / name)
             want = " ".join(map(str, greedy(check.folder / name / "model.onnx", PROMPT, 8)))
-            check.hold(f"loaders: onnxruntime-genai: {name}", done.stdout.strip() == want, f"{done.stdout} {want} {done.stderr[-300:]}")
-    else:
-        print("not tried: onnxruntime-genai (in the Python that OCT_GENAI names)")
-    node = os.environ.get("OCT_NODE")
-    if not node or not shutil.which("node"):
-        print("not tried: @huggingface/transformers (OCT_NODE names a folder that has it in node_modules)")
-        return
-    script = Path(node, f"check_folders_{os.getpid()}.mjs")
-    script.write_text(NODE)
-    try:
-        for name, file in (("transformers.js.new", "model_q4"), ("half.new", "model_q4f16"), ("tjs.dynamic0", "model_quantized")):
-            done = subprocess.run(["node", script, check.folder, name, folders.text_of(PROMPT)], cwd=node, capture_output=True, text=True)
+            check.hold(f"loaders: onnxruntime-genai: {name}", said == want, f"{said} {want}")
+    if python := python_with("sherpa_onnx"):
+        counts = [said_by(python, SHERPA, check.folder / name, end) for name, end in (("sherpa-onnx", ""), ("sherpa-onnx.new", ".int8"))]
+        check.hold("loaders: sherpa-onnx", all(c.isdigit() and int(c) > 0 for c in counts), str(counts))
+    if python := python_with("piper"):
+        sounds = [said_by(python, PIPER, check.folder / name).split() for name in ("piper", "piper.new")]
+        check.hold("loaders: piper", len(sounds[0]) == len(sounds[1]) > 4 and sqnr(*([np.array(s, float)] for s in sounds)) > 20, str(sounds))
+    if python := python_with("sentence_transformers"):
+        rows = [said_by(python, SENTENCES, check.folder / name, folders.text_of(PROMPT)).split() for name in ("sentence-transformers", "sentence-transformers.new")]
+        check.hold("loaders: sentence-transformers", len(rows[0]) == len(rows[1]) == 64 and sqnr(*([np.array(r, float)] for r in rows)) > 20, str(rows)[:900])
+    if node := node_with("@huggingface/transformers"):
+        for name, file in of_js:
+            said = node_says(node, NODE, check.folder, name, folders.text_of(PROMPT))
             want = folders.text_of(greedy(check.folder / name / f"onnx/{file}.onnx", PROMPT, 8))
-            said = (done.stdout.strip().splitlines() or [""])[-1].strip()
             exact = file != "model_quantized"  # products that round what they read to scales of a whole prompt give other tokens step by step
-            check.hold(f"loaders: transformers.js: {name}", said == want if exact else said.startswith(folders.text_of(PROMPT)), f"{done.stdout} {want} {done.stderr[-300:]}")
-    finally:
-        script.unlink()
+            check.hold(f"loaders: transformers.js: {name}", said == want if exact else said.startswith(folders.text_of(PROMPT)), f"{said} | {want}")
+    if node := node_with("onnxruntime-web"):
+        for name, file in of_js:
+            said = node_says(node, WEB, check.folder / name / f"onnx/{file}.onnx", ",".join(map(str, PROMPT)))
+            check.hold(f"loaders: onnxruntime-web: {name}", said == str(len(PROMPT) * folders.WORDS), said)
 
 
 def tutorial(check):
@@ -431,23 +497,15 @@ def tutorial(check):
     (top / "build").mkdir(parents=True)
     for source, new in (("genai", "genai-int4"), ("web", "web-q4")):
         check.convert(root / "testdata/folders" / source, top / "build" / new)
-    node = os.environ.get("OCT_NODE")
     said = {}
     for kind, text in blocks:
         loader = "js" if kind == "js" else "genai" if "genai" in text else "onnxruntime"
-        python = {"genai": genai_python, "onnxruntime": lambda: sys.executable if packages.has("tokenizers") else None}.get(loader, lambda: None)()
-        if loader == "js" and node and shutil.which("node"):
-            (top / "serve.mjs").write_text(text)
-            (top / "node_modules").symlink_to(Path(node, "node_modules").resolve())
-            run = ["node", "serve.mjs"]
-        elif python:
-            run = [python, "-c", text]
-        else:
-            print(f"not tried: the tutorial's program for {loader}")
-            continue
-        done = subprocess.run(run, cwd=top, capture_output=True, text=True)
-        said[loader] = (done.stdout.strip().splitlines() or [done.stderr[-400:]])[-1].strip()
         check.hold(f"tutorial: {loader}: at most a dozen lines", len(text.splitlines()) <= 12)
+        if loader == "js":
+            if node := node_with("@huggingface/transformers"):
+                said[loader] = node_says(node, text.replace("'build/'", f"'{top}/build/'"))
+        elif python := python_with("onnxruntime_genai" if loader == "genai" else "tokenizers"):
+            said[loader] = said_by(python, f"import os\nos.chdir({str(top)!r})\n{text}")
     check.hold("tutorial: three programs", len(blocks) == 3)
     tokens, prompt = folders.vocabulary(128)[0], "de he le pe"
     ids = [tokens.index(folders.BLANK + word) for word in prompt.split()]

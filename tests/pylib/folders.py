@@ -224,7 +224,7 @@ def piper(folder, seed=9):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8)
     onnx.checker.check_model(model)
     onnx.save(model, folder / "en_US-made-low.onnx")
-    put(folder / "en_US-made-low.onnx.json", {"audio": {"sample_rate": 16000}, "num_speakers": 1, "num_symbols": 130, "phoneme_type": "text",
+    put(folder / "en_US-made-low.onnx.json", {"audio": {"sample_rate": 16000}, "num_speakers": 1, "num_symbols": 130, "phoneme_type": "text", "espeak": {"voice": "en-us"},
                                               "phoneme_id_map": {chr(97 + k): [k + 3] for k in range(26)} | {"_": [0], "^": [1], "$": [2]},
                                               "inference": {"noise_scale": 0.667, "length_scale": 1, "noise_w": 0.8}})
     put(folder / "MODEL_CARD", "A voice without a speaker.\n")
