@@ -10,8 +10,9 @@
  *
  * Sets of values come last: in the order of the noise that they cause for each multiply-accumulate, as many as fit into
  * budgets that grow by 5 % of the multiply-accumulates, up to 25 %. A set stays if all that exceeds the budget gains 6
- * dB for each 5 %. So values that gain little alone, but much together, are found. If the outputs are still of little
- * use, larger budgets are tried, so that a warning can name one that helps; what they choose does not stay.
+ * dB for each 5 %. So values that gain little alone, but much together, are found. Outputs are of little use below 20
+ * dB, or if the classes that they say differ from the float model's. If they still are, larger budgets are tried, so
+ * that a warning can name one that helps; what they choose does not stay.
  *
  * The choice is measured on other samples, and is kept only if it helps: first everything within the budget together,
  * then the values beyond it one by one, each together with what it makes worthwhile within the budget. Values that do
@@ -24,6 +25,7 @@
 
 #include "quant/convert/convert_int.h"
 #include "quant/job/placed.h"
+#include "quant/methods/by_metric.h"
 #include "quant/methods/trial.h"
 #include "quant/place/place.h"
 #include "quant/simulate/sensitivity.h"
@@ -91,6 +93,8 @@ typedef struct choice {
     double base, at;     /* dB before the first set, and now */
     size_t *order;       /* [s->n]: the sites in the order in which they are considered */
     int dear;            /* the number of layers chosen beyond the budget */
+    double seen;         /* dB at which the agreement was measured last; NaN: never */
+    bool disagrees;      /* then */
     const oct_calib *calib;
     struct {
         double spent, must_gain; /* dB */
@@ -401,6 +405,19 @@ static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
     return OCT_OK;
 }
 
+/* Whether the outputs are of little use: by their SQNR, or as classes differ from the float model's. */
+static oct_status is_poor(oct_conversion *c, choice *x, double after, bool *poor, oct_err *err)
+{
+    *poor = after < POOR_DB;
+    if (*poor || !(after < GOOD_DB))
+        return OCT_OK;
+    if (x->seen != after)
+        OCT_TRY(oct_metric_disagrees(c, &x->disagrees, err));
+    x->seen = after;
+    *poor = x->disagrees;
+    return OCT_OK;
+}
+
 static oct_status attempt(oct_conversion *c, oct_trial *t, extent most, oct_method_result *r, oct_err *err)
 {
     choice *x = t->arg;
@@ -426,10 +443,13 @@ static oct_status look_for_remedy(oct_conversion *c, oct_trial *t, oct_method_re
 {
     choice *x = t->arg;
     const double before = r->after, spent = x->spent;
+    bool poor = true;
     for (size_t i = 0; i < OCT_COUNT(larger) && c->remedy.budget == 0; i++) {
         x->limit = larger[i];
         OCT_TRY(attempt(c, t, A_TRY, r, err));
-        if (t->won && r->after >= POOR_DB)
+        if (t->won)
+            OCT_TRY(is_poor(c, x, r->after, &poor, err));
+        if (t->won && !poor)
             c->remedy = (oct_remedy){ .budget = x->spent, .sqnr = r->after };
         if (t->won)
             give_back(t, c);
@@ -443,16 +463,20 @@ static oct_status look_for_remedy(oct_conversion *c, oct_trial *t, oct_method_re
 static oct_status attempt_sets(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
 {
     choice *x = t->arg;
-    if (!(x->budget > 0) || !(r->after < POOR_DB))
+    bool poor = false;
+    if (x->budget > 0)
+        OCT_TRY(is_poor(c, x, r->after, &poor, err));
+    if (!poor)
         return OCT_OK;
     OCT_TRY(measure(c, x, FINE_SHARE, err));
     x->base = x->at = r->after;
     x->tried = -1;
-    for (int k = 0; k <= STEPS && r->after < POOR_DB; k++) {
+    for (int k = 0; k <= STEPS && poor; k++) {
         x->limit = x->budget + k * STEP_SHARE;
         OCT_TRY(attempt(c, t, A_SET, r, err));
+        OCT_TRY(is_poor(c, x, r->after, &poor, err));
     }
-    return r->after < POOR_DB ? look_for_remedy(c, t, r, err) : OCT_OK;
+    return poor ? look_for_remedy(c, t, r, err) : OCT_OK;
 }
 
 /* Measures the remaining loss, and makes attempts based on it. r->before: the loss before the first attempt. */
@@ -464,11 +488,15 @@ static oct_status attempt_all(oct_conversion *c, oct_trial *t, oct_method_result
     OCT_TRY(attempt(c, t, WITHIN_BUDGET, r, err));
     const double before = r->before;
     int refused = 0;
-    for (int n = 0; x->budget > 0 && n < MOST_TRIES && r->after < POOR_DB && (n == 0 || x->now.place >= 0); n++) {
+    bool poor = false;
+    if (x->budget > 0)
+        OCT_TRY(is_poor(c, x, r->after, &poor, err));
+    for (int n = 0; n < MOST_TRIES && poor && (n == 0 || x->now.place >= 0); n++) {
         OCT_TRY(attempt(c, t, ONE_BEYOND, r, err));
         refused += x->now.place >= 0 && !t->won;
+        OCT_TRY(is_poor(c, x, r->after, &poor, err));
     }
-    if (refused > 1 && r->after < POOR_DB)
+    if (refused > 1 && poor)
         OCT_TRY(attempt(c, t, ALL_BEYOND, r, err));
     r->before = before;
     return OCT_OK;
@@ -538,7 +566,7 @@ static oct_status store_weights(oct_conversion *c, const choice *x, double after
 
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    choice x = { .j = c->job, .calib = c->calib, .budget = c->o.budget ? *c->o.budget : BUDGET };
+    choice x = { .j = c->job, .calib = c->calib, .budget = c->o.budget ? *c->o.budget : BUDGET, .seen = NAN };
     oct_trial t = { .size = OCT_SIM_MANY_RUNS, .act = take_some, .undo = give_back, .arg = &x };
     x.floats = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.floats);
     x.wides = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.wides);

@@ -2,6 +2,7 @@
 #include "quant/methods/trial.h"
 
 #include "quant/convert/convert_int.h"
+#include "quant/methods/by_metric.h"
 #include "quant/simulate/simulate_int.h"
 
 #include <stdio.h>
@@ -25,6 +26,24 @@ static oct_status settle_with_few(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
+/* Lets the metric overrule the SQNR. */
+static oct_status judge(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
+{
+    oct_eval_score score;
+    if (!t->score.metric)
+        return OCT_OK;
+    OCT_TRY(oct_metric_measure(c, &score, err));
+    const int verdict = oct_metric_compare(&t->score, &score);
+    t->won = verdict ? verdict > 0 : t->won;
+    if (verdict)
+        snprintf(r->choice, sizeof r->choice, "%s %s", score.metric->name,
+                 verdict > 0 ? "is better" : "would be worse");
+    if (verdict > 0)
+        r->although = "the metric is better";
+    t->score = t->won ? score : t->score;
+    return OCT_OK;
+}
+
 /* One attempt. It is undone if it does not help. */
 static oct_status attempt(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_arena *a, oct_err *err)
 {
@@ -39,12 +58,13 @@ static oct_status attempt(oct_conversion *c, oct_trial *t, oct_method_result *r,
     OCT_TRY(measure(c, t, &after, err));
     t->won = t->gain != 0 ? after.sqnr >= before.sqnr + t->gain : after.noise < before.noise;
     t->won |= t->enough > 0 && after.sqnr >= t->enough;
+    r->although = t->gain < 0 || t->enough > 0 ? t->worth : "the noise of all outputs together is less";
+    OCT_TRY(judge(c, t, r, err));
     t->loss = t->won ? after : t->loss;
     r->measure = "output SQNR";
     r->unit = "dB";
     if (t->won) {
         r->after = after.sqnr;
-        r->although = t->gain < 0 || t->enough > 0 ? t->worth : "the noise of all outputs together is less";
     } else {
         t->undo(t, c);
     }
@@ -53,11 +73,18 @@ static oct_status attempt(oct_conversion *c, oct_trial *t, oct_method_result *r,
     return OCT_OK;
 }
 
+static oct_status measure_before(oct_conversion *c, oct_trial *t, oct_err *err)
+{
+    t->score = (oct_eval_score){ .metric = NULL };
+    OCT_TRY(measure(c, t, &t->loss, err));
+    return oct_metric_decides(c) ? oct_metric_measure(c, &t->score, err) : OCT_OK;
+}
+
 static oct_status try_with(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_arena *a, oct_err *err)
 {
     OCT_TRY(oct_conversion_settle(c, err));
     if (t->revision == 0 || t->revision != c->revision || t->mask)
-        OCT_TRY(measure(c, t, &t->loss, err));
+        OCT_TRY(measure_before(c, t, err));
     t->won = false;
     r->before = r->after = t->loss.sqnr;
     for (t->attempt = 0; !t->won && !r->why && (t->attempt == 0 || t->attempt < t->attempts); t->attempt++)

@@ -28,11 +28,13 @@ struct oct_trial {
     bool won;              /* the result: the change was kept. false also if there was nothing to try */
     /* For the next trial of the method: the loss with the decisions as they are, if they are those of this revision. */
     oct_sim_loss loss;
-    uint64_t revision; /* of the conversion; 0: the loss is not known */
+    oct_eval_score score; /* by the metric that decides; metric NULL: none does */
+    uint64_t revision;    /* of the conversion; 0: the loss is not known */
 };
 
 /* Measures on the second half, without the change and with it. If the change does not help, it is undone, and the next
- * attempt is made. Fills r. */
+ * attempt is made. Where labels or a rule say what counts (by_metric.h), the metric decides, and the SQNR only if the
+ * metric does not tell. Fills r. */
 oct_status oct_conversion_try(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err);
 
 #endif

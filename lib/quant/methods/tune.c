@@ -21,6 +21,7 @@
 
 #include "quant/convert/convert_int.h"
 #include "quant/job/placed.h"
+#include "quant/methods/by_metric.h"
 #include "quant/place/place.h"
 #include "quant/simulate/simulate_int.h"
 
@@ -630,6 +631,61 @@ static oct_status settle(search *x, oct_method_result *r, oct_err *err)
     return OCT_OK;
 }
 
+/* Measures candidate k for the whole model, or with N the choice, by the metric: with ranges from samples that do not
+ * judge. */
+static oct_status score_of(search *x, int k, const unsigned char *own, oct_eval_score *score, oct_method_result *r,
+                           oct_err *err)
+{
+    oct_conversion *c = x->c;
+    oct_calib *all = c->calib;
+    const size_t n = x->j->n_values;
+    if (k < N)
+        memset(x->choice, k, n);
+    else
+        memcpy(x->choice, own, n);
+    OCT_TRY(settle(x, r, err));
+    oct_conversion_changed(c);
+    c->calib = has_halves(x) ? c->half[0] : all;
+    const oct_status s = oct_metric_measure(c, score, err);
+    c->calib = all;
+    return s;
+}
+
+/* Where labels or a rule say what counts, a candidate for the whole model takes the place of the choice if it is better
+ * by the metric, and by more than chance. */
+static oct_status choose_by_metric(search *x, oct_method_result *r, oct_err *err)
+{
+    const size_t n = x->j->n_values;
+    unsigned char *own = oct_arena_memdup(x->a, x->choice, n + 1);
+    oct_eval_score best, score[ROOMY];
+    int found = N, next = -1;
+    if (!own)
+        return oct_nomem(err);
+    OCT_TRY(score_of(x, N, own, &best, r, err));
+    for (int k = 0; k < ROOMY && best.metric; k++) {
+        OCT_TRY(score_of(x, k, own, &score[k], r, err));
+        if (oct_metric_compare(&best, &score[k]) <= 0)
+            continue;
+        found = k;
+        best = score[k];
+    }
+    memcpy(x->choice, own, n);
+    if (found == N)
+        return OCT_OK;
+    memset(x->choice, found, n);
+    x->suits = found;
+    for (int k = 0; k < ROOMY; k++)
+        if (k != found && score[k].metric && (next < 0 || score[k].drop < score[next].drop))
+            next = k;
+    r->measure = best.metric->name;
+    r->unit = "";
+    r->before = score[USUAL].value;
+    r->after = best.value;
+    r->next = next < 0 ? NULL : candidates[next];
+    r->next_value = next < 0 ? NAN : score[next].value;
+    return OCT_OK;
+}
+
 static bool worth_it(const oct_qjob *j)
 {
     for (size_t i = 0; i < j->n_layer; i++)
@@ -647,6 +703,8 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
     c->job->chosen = NULL; /* a choice of an earlier search */
     search x = { .c = c, .j = c->job, .a = oct_arena_create() };
     oct_status s = x.a ? search_ranges(&x, r, err) : oct_nomem(err);
+    if (s == OCT_OK && oct_metric_decides(c))
+        s = choose_by_metric(&x, r, err);
     if (s == OCT_OK)
         s = settle(&x, r, err);
     oct_arena_destroy(x.a);
