@@ -95,7 +95,6 @@ def _copy(a):
     """An output, which the library keeps until the next run, as an array of its own."""
     if a.type not in inputs.TYPES:
         raise TypeError(f"output '{to_text(a.name)}' has ONNX's type {a.type}, which NumPy lacks")
-    shape, kind = tuple(a.dims[:a.rank]), np.dtype(inputs.TYPES[a.type])
-    count = int(np.prod(shape, dtype=np.int64))
-    raw = ctypes.string_at(a.data, count * kind.itemsize)
-    return np.frombuffer(raw, kind, count).reshape(shape).copy()
+    own = np.empty(tuple(a.dims[:a.rank]), inputs.TYPES[a.type])
+    ctypes.memmove(own.ctypes.data, a.data, own.nbytes)
+    return own
