@@ -131,14 +131,14 @@ class Look:
             self.same = None if None in alone else all(w.tobytes() == np.asarray(g).tobytes() for ws, gs in zip(alone, self.got) for w, g in zip(ws, gs))
 
 
-def threads_agree(ort, path, name, inputs):
+def threads_agree(ort, path, name, inputs, runs):
     """Whether 8 threads on one session get what one gets, with changing shapes."""
     import threading
     s = session(ort, path, 99, True)
     want, wrong = [s.run(None, {name: x})[0].tobytes() for x in inputs], []
 
     def work(k):
-        wrong.extend(k for i in range(100) if s.run(None, {name: inputs[(i * 7 + k) % len(inputs)]})[0].tobytes() != want[(i * 7 + k) % len(inputs)])
+        wrong.extend(k for i in range(runs) if s.run(None, {name: inputs[(i * 7 + k) % len(inputs)]})[0].tobytes() != want[(i * 7 + k) % len(inputs)])
     threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
     for t in threads:
         t.start()
@@ -212,7 +212,7 @@ def uses(args, count, ort, library, at):
     count.hold("a model with functions is asked about twice, and claimed", len(said) == 2 and said[1][0] == said[1][1], str(said))
     programs(count, ort, library, made, at)
     external_data(count, ort, made, at, {name: inputs[0]}, want)
-    count.hold("threads on one session", threads_agree(ort, made, name, inputs))
+    count.hold("threads on one session", threads_agree(ort, made, name, inputs, 1000 if args.whole else 100))
     more = grown(lambda: session(ort, made, 99, True).run(None, {name: inputs[0]}), 200)
     count.hold("200 sessions keep nothing", more < 4, f"{more:.1f} MB")
     more = grown(lambda: s.run(None, {name: inputs[0]}), 10000)
