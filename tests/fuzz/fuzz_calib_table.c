@@ -1,28 +1,12 @@
 /* tests/fuzz/fuzz_calib_table.c -- any bytes as a calibration table: an error, or a table that reads back. */
 #include "base/mem.h"
-#include "observers/calib.h"
+#include "fuzz_table.h"
 #include "observers/observer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Written and read again, it is the same text. */
-static void check_reads_back(const oct_calib *c)
-{
-    oct_buf a = OCT_BUF_INIT, b = OCT_BUF_INIT;
-    oct_calib *again = NULL;
-    oct_calib_text(c, &a);
-    if (oct_calib_parse(oct_buf_str(&a), a.len, "again", &again, NULL) != OCT_OK)
-        abort();
-    oct_calib_text(again, &b);
-    if (a.len != b.len || memcmp(a.data, b.data, a.len) != 0)
-        abort();
-    oct_buf_free(&a);
-    oct_buf_free(&b);
-    oct_calib_destroy(again);
-}
 
 static void choose_ranges(const oct_calib *c)
 {

@@ -3,7 +3,8 @@
 #include "encodings/encodings.h"
 
 #include "base/mem.h"
-#include "onnx/model.h"
+#include "fuzz_net.h"
+#include "fuzz_table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,17 +12,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static const oct_graph *network(void)
-{
-    static oct_model *m;
-    oct_err err = OCT_ERR_INIT;
-    if (!m && oct_model_load(OCT_NET, &m, &err) != OCT_OK) {
-        fprintf(stderr, "%s\n", err.text);
-        abort();
-    }
-    return m->graph;
-}
 
 static void check_pins(const oct_calib *c)
 {
@@ -36,21 +26,6 @@ static void check_pins(const oct_calib *c)
                          x->zero < 1 << x->bits))
             abort();
     }
-}
-
-static void check_reads_back(const oct_calib *c)
-{
-    oct_buf a = OCT_BUF_INIT, b = OCT_BUF_INIT;
-    oct_calib *again = NULL;
-    oct_calib_text(c, &a);
-    if (oct_calib_parse(oct_buf_str(&a), a.len, "again", &again, NULL) != OCT_OK)
-        abort();
-    oct_calib_text(again, &b);
-    if (a.len != b.len || memcmp(a.data, b.data, a.len) != 0)
-        abort();
-    oct_buf_free(&a);
-    oct_buf_free(&b);
-    oct_calib_destroy(again);
 }
 
 static void check_forms(const oct_calib *c)

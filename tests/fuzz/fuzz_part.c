@@ -3,16 +3,16 @@
 #include "base/mem.h"
 #include "eval/run/eval.h"
 #include "eval/parts/part.h"
-#include "onnx/model.h"
+#include "fuzz_net.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void join(oct_part *p, const oct_model *m, oct_pool *pool)
+static void join(oct_part *p, const oct_graph *g, oct_pool *pool)
 {
-    const oct_eval_model models[] = { { .name = "a", .graph = m->graph }, { .name = "b", .graph = m->graph } };
+    const oct_eval_model models[] = { { .name = "a", .graph = g }, { .name = "b", .graph = g } };
     const oct_eval_options o = { .pool = pool, .layer_samples = -1, .per_class = true };
     oct_parts parts = { .v = p, .n = 1 };
     oct_err err = OCT_ERR_INIT;
@@ -29,12 +29,9 @@ static void join(oct_part *p, const oct_model *m, oct_pool *pool)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static oct_model *m;
     static oct_pool *pool;
     oct_err err = OCT_ERR_INIT;
     oct_part p;
-    if (!m && oct_model_load(OCT_NET, &m, &err) != OCT_OK)
-        abort();
     if (!pool && !(pool = oct_pool_create(1)))
         return 0;
     uint8_t *copy = size < 8 ? NULL : oct_alloc(size);
@@ -46,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         copy[size - 8 + (size_t)i] = (uint8_t)(hash >> 8 * i);
     const oct_status s = oct_part_parse(&p, copy, size, "fuzz", &err);
     if (s == OCT_OK)
-        join(&p, m, pool);
+        join(&p, network(), pool);
     else if (s != OCT_EMALFORMED && s != OCT_EUNSUPPORTED && s != OCT_ENOMEM)
         abort();
     oct_part_close(&p);

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "eval/run/kept_command.h"
 #include "eval/run/remote.h"
-#include "onnx/model.h"
+#include "fuzz_net.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,17 +74,6 @@ void __wrap_oct_kept_stop(oct_kept_command *k, bool patient)
 }
 
 /* ---- the two turns ---- */
-
-static const oct_graph *network(void)
-{
-    static oct_model *m;
-    oct_err err = OCT_ERR_INIT;
-    if (!m && oct_model_load(OCT_NET, &m, &err) != OCT_OK) {
-        fprintf(stderr, "%s\n", err.text);
-        abort();
-    }
-    return m->graph;
-}
 
 static void check_status(oct_status s)
 {
