@@ -149,6 +149,9 @@ void oct_conversion_keep_aside(oct_conversion *c, bool calibrates);
 bool oct_conversion_in_pairs(const oct_conversion *c);
 /* The samples that judge float graph fl if no goal is set: those kept aside, if there are any. */
 oct_pick oct_pick_judging(const oct_conversion *c, const oct_graph *fl);
+/* Compares two graphs on the samples of a pick, by errors alone. The caller frees *r, and picks all again. */
+oct_status oct_conversion_errors(oct_conversion *c, const oct_eval_model models[2], const oct_pick *pick,
+                                 oct_eval_result **r, oct_err *err);
 /* How many samples suffice to judge a graph; 0: all. */
 int64_t oct_enough_to_judge(const oct_graph *g);
 /* The reason why the result cannot be compared with float graph fl over the samples; NULL: it can. */

@@ -155,6 +155,21 @@ static bool may_go_unjudged(const oct_conversion *c, oct_status s)
            !c->o.rule && !c->o.truth && !oct_source_has_labels(c->src);
 }
 
+oct_status oct_conversion_errors(oct_conversion *c, const oct_eval_model models[2], const oct_pick *pick,
+                                 oct_eval_result **r, oct_err *err)
+{
+    oct_pool *pool = oct_pool_create(c->o.job.threads);
+    if (!pool)
+        return oct_pool_fail(c->o.job.threads, err);
+    oct_pool_relax(pool);
+    const oct_eval_options o = { .pool = pool, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
+    oct_status s = oct_source_pick(c->src, pick, err);
+    if (s == OCT_OK)
+        s = oct_eval(models, 2, c->src, &o, r, err);
+    oct_pool_destroy(pool);
+    return s;
+}
+
 /* Ranges and choices may fit the samples that made them far better than others. Few samples tell this, and only where
  * much is lost does it matter. */
 static oct_status compare_seen(oct_conversion *c, const oct_eval_model models[2], oct_err *err)
@@ -162,18 +177,10 @@ static oct_status compare_seen(oct_conversion *c, const oct_eval_model models[2]
     if (c->judged != OCT_JUDGED_OTHERS || c->o.synthetic || !(c->sqnr < CLOSE_DB) || c->verdict->samples < 1)
         return OCT_OK;
     const oct_pick pick = { .most = oct_enough_to_judge(c->fl) };
-    oct_pool *pool = oct_pool_create(c->o.job.threads);
     oct_eval_result *r = NULL;
-    if (!pool)
-        return oct_pool_fail(c->o.job.threads, err);
-    oct_pool_relax(pool);
-    const oct_eval_options o = { .pool = pool, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
-    oct_status s = oct_source_pick(c->src, &pick, err);
-    if (s == OCT_OK)
-        s = oct_eval(models, 2, c->src, &o, &r, err);
+    const oct_status s = oct_conversion_errors(c, models, &pick, &r, err);
     if (s == OCT_OK && r->models[1].sqnr_db > c->sqnr + MUCH_BETTER_DB)
         c->seen_gap = r->models[1].sqnr_db - c->sqnr;
-    oct_pool_destroy(pool);
     oct_eval_free(r);
     return s;
 }

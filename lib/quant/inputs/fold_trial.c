@@ -63,15 +63,7 @@ static oct_status compare(oct_conversion *c, const oct_graph *quantized, oct_err
     const oct_eval_model models[2] = { { c->o.name, fl, 0 }, { c->o.name, quantized, 0 } };
     const oct_pick pick = oct_pick_judging(c, fl);
     oct_eval_result *r = NULL;
-    oct_pool *pool = oct_pool_create(c->o.job.threads);
-    if (!pool)
-        return oct_pool_fail(c->o.job.threads, err);
-    oct_pool_relax(pool);
-    const oct_eval_options o = { .pool = pool, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
-    oct_status s = oct_source_pick(c->src, &pick, err);
-    if (s == OCT_OK)
-        s = oct_eval(models, 2, c->src, &o, &r, err);
-    oct_pool_destroy(pool);
+    oct_status s = oct_conversion_errors(c, models, &pick, &r, err);
     if (s == OCT_OK)
         s = keep(c, r, err);
     oct_eval_free(r);
