@@ -26,6 +26,13 @@ oct_dom oct_dom_of(oct_dtype t)
     }
 }
 
+oct_status oct_elem_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    if (oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE)
+        return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[0]->dtype));
+    return OCT_OK;
+}
+
 size_t oct_elem_size(oct_dtype t)
 {
     int bits = oct_dtype_bits(t);

@@ -14,6 +14,8 @@ typedef enum oct_dom {
 } oct_dom;
 
 oct_dom oct_dom_of(oct_dtype t);
+/* oct_op.prepare of an operator that takes numbers of any domain as input 0, and needs nothing else. */
+oct_status oct_elem_prepare(oct_step *s, const oct_prep *p, oct_err *err);
 
 /* A buffer for OCT_ND_CHUNK elements of any domain. */
 typedef union oct_chunk {

@@ -8,13 +8,6 @@
 
 /* ------------------------------------------------------------------ Binarizer */
 
-static oct_status binarizer_prepare(oct_step *s, const oct_prep *p, oct_err *err)
-{
-    if (oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE)
-        return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[0]->dtype));
-    return OCT_OK;
-}
-
 static oct_status binarizer_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const double threshold = (double)oct_node_float(s->node, "threshold", 0.0f);
@@ -28,7 +21,7 @@ static oct_status binarizer_run(const oct_step *s, const oct_run *r, oct_err *er
 const oct_op oct_op_binarizer = {
     OCT_SCHEMA("Binarizer", ML, 1, 1, 1, 1, 1),
     .infer = oct_infer_like,
-    .prepare = binarizer_prepare,
+    .prepare = oct_elem_prepare,
     .run = binarizer_run,
     .decision = OCT_DECIDES,
 };

@@ -28,13 +28,6 @@ static oct_status nonzero_infer(const oct_infer *c, oct_err *err)
     return oct_out_shape(c, 0, 2, d, err);
 }
 
-static oct_status nonzero_prepare(oct_step *s, const oct_prep *p, oct_err *err)
-{
-    if (oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE)
-        return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[0]->dtype));
-    return OCT_OK;
-}
-
 /* Marks elements [first, first + n) that are not zero; their number. NaN is not zero. */
 static int64_t mark(const oct_operand *x, int64_t first, int64_t n, bool marks[1024])
 {
@@ -91,7 +84,7 @@ static oct_status nonzero_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_nonzero = {
     OCT_SCHEMA("NonZero", "", 9, 1, 1, 1, 1),
     .infer = nonzero_infer,
-    .prepare = nonzero_prepare,
+    .prepare = oct_elem_prepare,
     .measure = nonzero_measure,
     .run = nonzero_run,
     .decision = OCT_LISTS,

@@ -143,13 +143,6 @@ const oct_op oct_op_topk = {
 
 /* ------------------------------------------------------------------ CumSum, CumProd */
 
-static oct_status numeric_prepare(oct_step *s, const oct_prep *p, oct_err *err)
-{
-    if (oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE)
-        return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[0]->dtype));
-    return OCT_OK;
-}
-
 typedef struct total {
     float f;
     double d;
@@ -211,7 +204,7 @@ static oct_status cumulate_run(const oct_step *s, const oct_run *r, oct_err *err
 const oct_op oct_op_cumsum = {
     OCT_SCHEMA("CumSum", "", 11, 2, 2, 1, 1),
     .infer = oct_infer_like,
-    .prepare = numeric_prepare,
+    .prepare = oct_elem_prepare,
     .run = cumulate_run,
     .f16 = 14,
     .bf16 = 14,
@@ -220,7 +213,7 @@ const oct_op oct_op_cumsum = {
 const oct_op oct_op_cumprod = {
     OCT_SCHEMA("CumProd", "", 26, 2, 2, 1, 1),
     .infer = oct_infer_like,
-    .prepare = numeric_prepare,
+    .prepare = oct_elem_prepare,
     .run = cumulate_run,
 };
 
@@ -253,6 +246,6 @@ static oct_status trilu_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_trilu = {
     OCT_SCHEMA("Trilu", "", 14, 1, 2, 1, 1),
     .infer = oct_infer_like,
-    .prepare = numeric_prepare,
+    .prepare = oct_elem_prepare,
     .run = trilu_run,
 };

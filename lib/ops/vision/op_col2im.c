@@ -68,13 +68,6 @@ static oct_status col2im_infer(const oct_infer *c, oct_err *err)
     return oct_out_shape(c, 0, n + 2, d, err);
 }
 
-static oct_status col2im_prepare(oct_step *s, const oct_prep *p, oct_err *err)
-{
-    if (oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE)
-        return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[0]->dtype));
-    return OCT_OK;
-}
-
 typedef struct job {
     fold f;
     const oct_operand *x, *y;
@@ -142,6 +135,6 @@ static oct_status col2im_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_col2im = {
     OCT_SCHEMA("Col2Im", "", 18, 3, 3, 1, 1),
     .infer = col2im_infer,
-    .prepare = col2im_prepare,
+    .prepare = oct_elem_prepare,
     .run = col2im_run,
 };
