@@ -43,12 +43,6 @@ oct_status oct_load(oct_voice v, const char *path, const void *data, size_t size
     return v.load ? v.load(v.arg, path, m, err) : oct_load_checked(v, path, data, size, m, err);
 }
 
-const char *oct_path_base(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static const char *folder_of(const oct_place *p, char folder[PATH_MAX])
 {
     memcpy(folder, p->folder ? p->path : ".", p->folder ? p->folder : 1);

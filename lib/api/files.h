@@ -22,8 +22,6 @@ oct_status oct_check_model_output(const char *out, const oct_model *m, oct_err *
 
 /* Writes a text to a file. */
 oct_status oct_write_text(const char *path, const oct_buf *text, oct_err *err);
-/* The name of a file without its folders. */
-const char *oct_path_base(const char *path);
 /* Appends an argument, quoted for a shell. */
 void oct_quote(oct_buf *b, const char *arg);
 

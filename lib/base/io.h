@@ -129,6 +129,8 @@ int oct_file_nameless(const char *beside);
 
 /* Whether two paths name the same existing file (device and inode). */
 bool oct_same_file(const char *a, const char *b);
+/* The name of a file without its folders. */
+const char *oct_path_base(const char *path);
 bool oct_path_exists(const char *path);
 bool oct_path_is_dir(const char *path);
 typedef enum oct_path_kind { OCT_PATH_NONE, OCT_PATH_FOLDER, OCT_PATH_OTHER } oct_path_kind;

@@ -80,7 +80,7 @@ FILE *oct_cli_result(oct_cli *cli)
 
 void oct_cli_pattern_hint(const oct_cli *cli, const char *option, const char *path, oct_err *err)
 {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    const char *base = oct_path_base(path), *dot = strrchr(base, '.');
     const bool folder = oct_path_is_dir(path) || (*path && !*base);
     if (!folder && !(dot && cli->is_data && cli->is_data(path)))
         return;

@@ -1,6 +1,7 @@
 /* The commands of qcalib on finished tables and samples, and what they print. */
 #include "qcalib/qcalib.h"
 
+#include "base/io.h"
 #include "cli/chart.h"
 #include "cli/text_table.h"
 #include "cli/textfmt.h"

@@ -1,6 +1,7 @@
 /* Prints a report as tables. */
 #include "qeval.h"
 
+#include "base/io.h"
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
 

@@ -1,6 +1,7 @@
 /* Classes: with which other classes each is confused. */
 #include "qeval.h"
 
+#include "base/io.h"
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
 

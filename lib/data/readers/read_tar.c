@@ -282,7 +282,7 @@ static oct_status finish(tar *r, oct_err *err)
 /* Where the suffix begins: after the first dot of the last path component. NULL when there is none. */
 static const char *suffix_of(const char *name)
 {
-    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    const char *base = oct_path_base(name);
     const char *dot = *base ? strchr(base + 1, '.') : NULL;
     return dot && dot[1] ? dot + 1 : NULL;
 }

@@ -1,6 +1,7 @@
 /* lib/data/text/labels.c -- labels from .npy or CSV, by position or by file name. */
 #include "data/text/labels.h"
 
+#include "base/io.h"
 #include "data/arrays/csv.h"
 #include "data/readers/readers.h"
 
@@ -61,12 +62,6 @@ static oct_status from_npy(oct_labels *l, const char *path, oct_err *err)
     return s;
 }
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static int by_base(const void *a, const void *b)
 {
     const named *x = a, *y = b;
@@ -77,7 +72,7 @@ static int by_base(const void *a, const void *b)
 static oct_status from_rows(oct_labels *l, oct_csv *c, oct_err *err)
 {
     const int file = oct_csv_column(c, "file"), label = oct_csv_column(c, "label");
-    const int dir = (int)(base_of(c->path) - c->path);
+    const int dir = (int)(oct_path_base(c->path) - c->path);
     if (label < 0)
         return oct_csv_fault(c, err, "no column 'label'");
     l->by_name = file >= 0;
@@ -96,7 +91,7 @@ static oct_status from_rows(oct_labels *l, oct_csv *c, oct_err *err)
         e->path = *name == '/' ? name : oct_arena_printf(l->arena, "%.*s%s", dir, c->path, name);
         if (!e->path)
             return oct_nomem(err);
-        e->base = base_of(e->path);
+        e->base = oct_path_base(e->path);
     }
     if (l->by_name && l->n)
         qsort(l->v, l->n, sizeof *l->v, by_base);
@@ -143,7 +138,7 @@ bool oct_labels_find(const oct_labels *l, const char *name, int64_t index, int64
     if (!l->by_name) {
         hit = index >= 0 && (uint64_t)index < l->n ? &l->v[index] : NULL;
     } else {
-        const char *base = base_of(name);
+        const char *base = oct_path_base(name);
         size_t lo = 0, hi = l->n;
         while (lo < hi) {
             size_t mid = lo + (hi - lo) / 2;

@@ -1,6 +1,7 @@
 /* Compares an earlier report with the present measurements. */
 #include "eval/gates/baseline.h"
 
+#include "base/io.h"
 #include "base/json_tree.h"
 #include "eval/report/report.h"
 
@@ -98,12 +99,6 @@ oct_status oct_baseline_read(const char *text, size_t size, const char *label, o
 
 /* ---- judging ---- */
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static const oct_baseline_model *find_model(const oct_baseline *b, const oct_eval_result *r, size_t k)
 {
     const char *name = r->models[k].name;
@@ -111,7 +106,7 @@ static const oct_baseline_model *find_model(const oct_baseline *b, const oct_eva
         if (strcmp(b->models[i].name, name) == 0)
             return &b->models[i];
     for (size_t i = 0; i < b->n_models; i++)
-        if (strcmp(file_name(b->models[i].name), file_name(name)) == 0)
+        if (strcmp(oct_path_base(b->models[i].name), oct_path_base(name)) == 0)
             return &b->models[i];
     return b->n_models == 1 && r->n_models == 2 ? &b->models[0] : NULL;
 }

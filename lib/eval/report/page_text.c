@@ -58,19 +58,6 @@ void ev_page_db(const ev_page *p, double db)
         oct_buf_printf(p->b, "%.1f dB", db);
 }
 
-void ev_page_db_cell(const ev_page *p, double db, const char *class_name)
-{
-    oct_buf_printf(p->b, "<td class=\"n%s%s\"", *class_name ? " " : "", class_name);
-    if (isnan(db) || isinf(db))
-        oct_buf_printf(p->b, " data-v=\"%s\"", isinf(db) && db > 0 ? "9999" : "-9999");
-    oct_buf_puts(p->b, ">");
-    if (isfinite(db))
-        oct_buf_printf(p->b, "%.1f", db);
-    else
-        ev_page_db(p, db);
-    oct_buf_puts(p->b, "</td>");
-}
-
 const char *ev_page_share(char dst[EV_SHARE_TEXT], double share)
 {
     const double percent = 100 * share;

@@ -1,14 +1,10 @@
 /* The names of samples that a truth knows: sorted, and found again. */
 #include "eval/sets/truth_int.h"
 
+#include "base/io.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 static size_t stem_of(const char *base)
 {
@@ -51,7 +47,7 @@ static int by_index(const void *a, const void *b)
 void oct_truth_sort(oct_truth *t)
 {
     for (size_t i = 0; i < t->n_names && !t->by_index; i++)
-        t->name[i].base = base_of(t->name[i].path);
+        t->name[i].base = oct_path_base(t->name[i].path);
     if (t->n_names)
         qsort(t->name, t->n_names, sizeof *t->name, t->by_index ? by_index : t->by_stem ? by_base : by_whole_base);
 }
@@ -78,7 +74,7 @@ static const oct_truth_named *find_index(const oct_truth *t, int64_t index)
 
 const oct_truth_named *oct_truth_find(const oct_truth *t, const char *name, int64_t index)
 {
-    const char *base = base_of(name);
+    const char *base = oct_path_base(name);
     size_t lo = 0, hi = t->n_names;
     if (t->by_index)
         return find_index(t, index);
