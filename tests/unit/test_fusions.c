@@ -248,6 +248,13 @@ static void layer_norms(void **state)
         expect(g, op(g, "Add", form ? shift : op(g, "Mul", r, x), form ? op(g, "Mul", x, r) : shift),
                "LayerNormalization", 1, 2);
     }
+    /* the same where means of all axes but two are poolings, as tf2onnx writes them */
+    g = start(13, "2,5,48", &x);
+    int pooled = op(g, "GlobalAveragePool", x, -1), diff = op(g, "Sub", x, pooled);
+    int pooled_var = op(g, "Add", op(g, "GlobalAveragePool", op(g, "Mul", diff, diff), -1), number(g, 1e-3f));
+    int root = scaled(g, op(g, "Reciprocal", op(g, "Sqrt", pooled_var, -1), -1), 0);
+    int rest = op(g, "Sub", net_random(g, "beta", "48", 4), op(g, "Mul", pooled, root));
+    expect(g, op(g, "Add", op(g, "Mul", x, root), rest), "LayerNormalization", 1, 2);
     g = start(13, "2,4,6,8", &x); /* two axes, and a scale along the last alone */
     int m = op(g, "ReduceMean", x, -1);
     NET_INTS(g, "axes", 2, 3);

@@ -1,4 +1,5 @@
-/* Fusion: LayerNormalization and RMSNormalization that a model expresses by ReduceMean and elementwise nodes.
+/* Fusion: LayerNormalization and RMSNormalization that a model expresses by ReduceMean, or by GlobalAveragePool, which
+ * is the mean over all axes but two, and by elementwise nodes.
  *
  * d = x - mean(x), or d = x for RMS; v = mean(d d); then d / sqrt(v + eps) in one of its forms. A factor may follow,
  * and a shift unless it is RMS; both vary only along the normalized axes. TensorFlow's form first multiplies the factor
@@ -44,11 +45,12 @@ static int first_axis(oct_graph *g, int id)
 static int mean_of(oct_graph *g, int mean, int *value, int *axis)
 {
     const int id = oct_maker(g, mean);
-    if (id < 0 || !oct_is_op(&g->node[id], "ReduceMean") || g->node[id].n_in < 1 || g->node[id].in[0] < 0 ||
+    const bool pools = id >= 0 && oct_is_op(&g->node[id], "GlobalAveragePool");
+    if (id < 0 || (!pools && !oct_is_op(&g->node[id], "ReduceMean")) || g->node[id].n_in < 1 || g->node[id].in[0] < 0 ||
         g->node[id].n_out != 1)
         return -1;
     *value = g->node[id].in[0];
-    *axis = first_axis(g, id);
+    *axis = !pools ? first_axis(g, id) : g->value[*value].shape.rank > 2 ? 2 : -1;
     return *axis >= 0 ? id : -1;
 }
 
