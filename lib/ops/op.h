@@ -269,7 +269,7 @@ struct oct_op {
     uint32_t delicate; /* bit i: small values of input i are critical: rounded to 0 they give infinite or NaN results
                           (Log, the divisor of Div) */
     bool compresses;   /* results have moderate magnitudes for inputs of any magnitude (Log, Sqrt, normalizations) */
-    bool reduces;      /* output 0 reduces input 0 along dimensions (ReduceMean) */
+    bool reduces;      /* output 0 reduces input 0 along dimensions (ReduceMean, GlobalAveragePool) */
 
     oct_decision decision;
     uint32_t

@@ -20,6 +20,8 @@ from pylib import packages
 
 packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
+import onnx
+from onnx import helper, numpy_helper
 
 from pylib import peer, spectral
 from pylib.judge import Checker, options, sqnr
@@ -69,6 +71,25 @@ def check_named(c):
     c.hold("a rule that names the transform", scheme == "static", scheme)
 
 
+def pooled_variance(c):
+    """A normalization whose mean is GlobalAveragePool, which is no LayerNormalization since the factor comes after a Tanh: the layers before it stay in 8 bits, as with ReduceMean."""
+    rng = np.random.default_rng(3)
+    for reduces in ("ReduceMean", "GlobalAveragePool"):
+        more = {"axes": [2]} if reduces == "ReduceMean" else {}
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["h"], name="layer"), helper.make_node("Mul", ["h", "h"], ["s"]), helper.make_node(reduces, ["s"], ["v"], **more),
+                 helper.make_node("Add", ["v", "eps"], ["e"]), helper.make_node("Sqrt", ["e"], ["r"]), helper.make_node("Reciprocal", ["r"], ["i"]), helper.make_node("Mul", ["i", "g"], ["t"]),
+                 helper.make_node("Tanh", ["t"], ["f"]), helper.make_node("Mul", ["h", "f"], ["y"])]
+        given = {"w": rng.normal(0, 0.2, (32, 48)), "eps": np.array(1e-6), "g": rng.normal(1, 0.1, 48)}
+        value = helper.make_tensor_value_info
+        graph = helper.make_graph(nodes, "net", [value("x", 1, ["n", 8, 32])], [value("y", 1, ["n", 8, 48])], [numpy_helper.from_array(v.astype(np.float32), k) for k, v in given.items()])
+        onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13)]), c.folder / "pooled.onnx")
+        np.save(c.folder / "calib.npy", rng.normal(0, 1, (CALIB, 8, 32)).astype(np.float32))
+        for how in ([], ["--data", c.folder / "calib.npy"]):
+            report = c.convert(c.folder / "pooled.onnx", c.folder / "out.onnx", *how)
+            kept = [y["scheme"] for y in report["layers"] if y["name"] == "layer"]
+            c.hold(f"variance by {reduces}, {'samples' if how else 'no samples'}", kept and kept[0] != "float", str(kept))
+
+
 def main():
     parser = options(__doc__)
     parser.add_argument("--only", metavar="GLOB", default="*")
@@ -79,6 +100,7 @@ def main():
             if fnmatch(name, args.only):
                 check(c, name)
         check_named(c)
+        pooled_variance(c)
         return c.finish()
 
 

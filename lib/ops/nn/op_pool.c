@@ -369,6 +369,6 @@ static bool average_integer(const oct_step *s)
 POOL(max_pool, "MaxPool", 2, pool_infer, .work = OCT_WORK_PAIRS, MAXIMUM);
 POOL(average_pool, "AveragePool", 1, pool_infer, .work = OCT_WORK_PAIRS, AVERAGE);
 POOL(lp_pool, "LpPool", 1, pool_infer, .work = OCT_WORK_PAIRS);
-POOL(global_average_pool, "GlobalAveragePool", 1, global_infer, AVERAGE);
+POOL(global_average_pool, "GlobalAveragePool", 1, global_infer, AVERAGE, .reduces = true);
 POOL(global_max_pool, "GlobalMaxPool", 1, global_infer, MAXIMUM);
 POOL(global_lp_pool, "GlobalLpPool", 1, global_infer, .integer = NULL);
