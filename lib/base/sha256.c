@@ -1,7 +1,16 @@
 /* SHA-256, block by block. */
 #include "base/sha256.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+enum { BLOCK = 64 };
 
 static const uint32_t K[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -57,6 +66,90 @@ static void take_block(uint32_t state[8], const unsigned char *p)
         state[i] += add[i];
 }
 
+/* ---- x86 has instructions for it ---- */
+
+#if defined(__x86_64__)
+
+/* With them a file is read faster than from a disk. Each of the 16 steps does four rounds; the state lies in two
+ * registers, as ABEF and CDGH. */
+#define SHA __attribute__((target("sha,sse4.1")))
+
+static bool ask(void)
+{
+    enum { SSSE3_SSE41 = 1 << 9 | 1 << 19, SHA_NI = 1 << 29 };
+    unsigned a, b, c, d, c1;
+    return __get_cpuid(1, &a, &b, &c1, &d) && (c1 & SSSE3_SSE41) == SSSE3_SSE41 &&
+           __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & SHA_NI);
+}
+
+/* cpuid is slow, and a trap in virtual machines: asked once. Threads that race store the same value. */
+static bool has_instructions(void)
+{
+    static atomic_int has = -1;
+    int known = atomic_load(&has);
+    if (known < 0)
+        atomic_store(&has, known = ask());
+    return known;
+}
+
+SHA static inline __m128i load_words(const unsigned char *p)
+{
+    const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+    return _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), big_endian);
+}
+
+/* The next four words of the schedule from the last sixteen. */
+SHA static inline __m128i next_words(const __m128i w[4])
+{
+    const __m128i sum = _mm_add_epi32(_mm_sha256msg1_epu32(w[0], w[1]), _mm_alignr_epi8(w[3], w[2], 4));
+    return _mm_sha256msg2_epu32(sum, w[3]);
+}
+
+SHA static void take_blocks_x86(uint32_t state[8], const unsigned char *p, size_t blocks)
+{
+    const __m128i dcba = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(const void *)state), 0xb1);
+    const __m128i hgfe = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(const void *)(state + 4)), 0x1b);
+    __m128i abef = _mm_alignr_epi8(dcba, hgfe, 8), cdgh = _mm_blend_epi16(hgfe, dcba, 0xf0);
+    for (; blocks; blocks--, p += BLOCK) {
+        const __m128i abef0 = abef, cdgh0 = cdgh;
+        __m128i w[4];
+        for (int i = 0; i < 4; i++)
+            w[i] = load_words(p + 16 * i);
+        for (int i = 0; i < 16; i++) {
+            const __m128i k = _mm_loadu_si128((const __m128i *)(const void *)(K + 4 * i));
+            const __m128i now = _mm_add_epi32(w[0], k);
+            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, now);
+            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(now, 0x0e));
+            const __m128i next = i < 12 ? next_words(w) : w[0];
+            w[0] = w[1];
+            w[1] = w[2];
+            w[2] = w[3];
+            w[3] = next;
+        }
+        abef = _mm_add_epi32(abef, abef0);
+        cdgh = _mm_add_epi32(cdgh, cdgh0);
+    }
+    const __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+    _mm_storeu_si128((__m128i *)(void *)state, _mm_blend_epi16(feba, dchg, 0xf0));
+    _mm_storeu_si128((__m128i *)(void *)(state + 4), _mm_alignr_epi8(dchg, feba, 8));
+}
+
+#endif
+
+static void take_blocks(uint32_t state[8], const unsigned char *p, size_t n)
+{
+#if defined(__x86_64__)
+    if (has_instructions()) {
+        take_blocks_x86(state, p, n);
+        return;
+    }
+#endif
+    for (; n; n--, p += BLOCK)
+        take_block(state, p);
+}
+
+/* ---- bytes ---- */
+
 void oct_sha256_begin(oct_sha256 *s)
 {
     static const uint32_t h[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -75,14 +168,14 @@ void oct_sha256_add(oct_sha256 *s, const void *data, size_t n)
         memcpy(s->block + held, p, part);
         if (held + part < sizeof s->block)
             return;
-        take_block(s->h, s->block);
+        take_blocks(s->h, s->block, 1);
         p += part;
         n -= part;
     }
-    for (; n >= sizeof s->block; p += sizeof s->block, n -= sizeof s->block)
-        take_block(s->h, p);
-    if (n)
-        memcpy(s->block, p, n);
+    const size_t whole = n / sizeof s->block;
+    take_blocks(s->h, p, whole);
+    if (n % sizeof s->block)
+        memcpy(s->block, p + whole * sizeof s->block, n % sizeof s->block);
 }
 
 void oct_sha256_end(oct_sha256 *s, unsigned char digest[OCT_SHA256_BYTES])
