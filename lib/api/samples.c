@@ -127,20 +127,59 @@ static oct_status open_given(const oct_input_desc *in, size_t n, oct_samples *d,
     return oct_source_open(&o, src, err);
 }
 
+/* Lets prompts be longer than the step of one token that a decoder takes: it reads them token by token. dims: [n], room
+ * for the dimensions that change. */
+static void free_lengths(const oct_graph *g, const oct_samples *d, oct_input_turn *turn, oct_input_desc *in,
+                         int64_t (*dims)[OCT_ARRAY_RANK], size_t n)
+{
+    size_t ids = 0;
+    if (oct_decoder_inputs(g, d->state, d->n_state, turn, &ids) != 1 || in[ids].rank != 2 || in[ids].dims[1] != 1)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const int last = in[i].rank - 1;
+        const bool along = turn[i] == OCT_TURN_IDS || turn[i] == OCT_TURN_MASK || turn[i] == OCT_TURN_ALONG ||
+                           turn[i] == OCT_TURN_POSITIONS;
+        if (!along || last < 0 || last >= OCT_ARRAY_RANK || in[i].dims[last] != 1)
+            continue;
+        memcpy(dims[i], in[i].dims, (size_t)in[i].rank * sizeof **dims);
+        dims[i][last] = -1;
+        in[i].dims = dims[i];
+    }
+}
+
+static oct_status open_prompts(const oct_graph *g, const oct_input_desc *in, size_t n, oct_samples *d, int threads,
+                               oct_source **src, oct_err *err)
+{
+    oct_input_desc *open = oct_calloc(n + 1, sizeof *open);
+    oct_input_turn *turn = oct_calloc(n + 1, sizeof *turn);
+    int64_t(*dims)[OCT_ARRAY_RANK] = oct_calloc(n + 1, sizeof *dims);
+    oct_status s = open && turn && dims ? OCT_OK : oct_nomem(err);
+    if (s == OCT_OK) {
+        memcpy(open, in, n * sizeof *open);
+        free_lengths(g, d, turn, open, dims, n);
+        s = open_given(open, n, d, threads, src, err);
+    }
+    oct_free(open);
+    oct_free(turn);
+    oct_free(dims);
+    return s;
+}
+
 /* The samples that the decoder makes of prompts. */
 static oct_status open_generated(const oct_graph *g, const oct_input_desc *in, size_t n, oct_samples *d, int threads,
                                  oct_source *prompts, oct_source **src, oct_err *err)
 {
     oct_generator *x;
     const char *states[OCT_STATES_MAX];
+    int64_t samples;
     OCT_TRY(oct_generator_create(g, d->state, d->n_state, prompts, in, n, d->of.generate, &x, err));
+    if (__builtin_mul_overflow(d->of.samples, oct_generator_samples(x)->group, &samples))
+        samples = 0;
     for (size_t i = 0; i < d->n_state; i++)
         states[i] = in[d->state[i].input].name;
     const oct_source_options o = { .states = states,
                                    .n_states = d->n_state,
-                                   .samples = d->of.samples < INT64_MAX / OCT_GENERATE_MOST / 2
-                                                  ? d->of.samples * (d->of.generate + 1)
-                                                  : 0,
+                                   .samples = samples,
                                    .first = d->of.first,
                                    .seed = d->of.seed < 0 ? 0 : (uint64_t)d->of.seed,
                                    .inputs = in,
@@ -164,7 +203,7 @@ oct_status oct_samples_open_inputs(const oct_graph *g, const oct_input_desc *in,
     oct_source *prompts = NULL;
     if (!d->of.generate)
         return open_given(in, n, d, threads, src, err);
-    OCT_TRY(open_given(in, n, d, threads, &prompts, err));
+    OCT_TRY(open_prompts(g, in, n, d, threads, &prompts, err));
     const oct_status s = open_generated(g, in, n, d, threads, prompts, src, err);
     oct_source_close(prompts);
     return s;

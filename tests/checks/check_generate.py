@@ -47,7 +47,7 @@ def write(session, prompt, steps, tokens=None):
     for step in range(steps + 1):
         out = dict(zip(names, session.run(None, feed), strict=True))
         done.append((feed, out))
-        token = tokens[step] if tokens else int(out["logits"][0, -1].astype(np.float32).argmax())
+        token = tokens[step] if tokens and step < len(tokens) else int(out["logits"][0, -1].astype(np.float32).argmax())
         cache = {continued(n): (feed[continued(n)] if a.size == 0 else a) for n, a in out.items() if n != "logits"}
         feed = {**feed, **cache, "input_ids": np.array([[token]])}
         if "attention_mask" in feed:
@@ -130,6 +130,7 @@ def forms(check):
     decoders.Decoder(dtype="float16").write(half, "past")
     outputs(check, "float16", half, data, [{"input_ids": t[None]} for t in texts[:1]], "--samples", "1", "--first", least=30)
     crossed(check, texts)
+    single(check, texts)
     padding(check, texts)
 
 
@@ -147,6 +148,27 @@ def crossed(check, texts):
         runs = outputs(check, f"encoder's rows, {save.__name__}", model, data, [{"input_ids": t[None], "encoder_hidden_states": e[None]}
                                                                              for t, e in zip(texts, encoded, strict=True)])
     judged(check, "encoder's rows", model, data, runs)
+
+
+def single(check, texts):
+    """A decoder that takes one token at a time reads texts in steps: as many as the longest one has tokens, and those that are asked for."""
+    model, data, out = check.folder / "single.onnx", check.folder / "texts.jsonl", check.folder / "out.npz"
+    m = onnx.load(check.folder / "padded.onnx")
+    for v in m.graph.input:
+        if v.name in ("input_ids", "position_ids"):
+            v.type.tensor_type.shape.dim[1].dim_value = 1
+    onnx.save(m, model)
+    session, steps = peer.session(str(model)), max(map(len, texts)) - 1 + STEPS
+    first = {"attention_mask": np.ones((1, 1), np.int64), "position_ids": np.zeros((1, 1), np.int64)}
+    want = [o for t in texts for _, o in write(session, {"input_ids": t[None, :1], **first}, steps, t[1:].tolist())]
+    tool.run([check.qeval, model, "--data", data, "--generate", STEPS, "--outputs", out, "-q"])
+    got = stored(out, len(want))
+    worst = min(sqnr([w[n]], [g[n]]) for w, g in zip(want, got, strict=True) for n in w)
+    shapes = [n for w, g in zip(want, got, strict=True) for n in w if w[n].shape != g[n].shape]
+    check.hold(f"one token at a time: outputs of {len(want)} steps", worst > 90 and not shapes, f"{worst:.1f} dB {shapes[:3]}")
+    report = check.convert(model, check.folder / "single.q.onnx", "--scheme", "weight-only", "--data", data, "--generate", STEPS)
+    check.hold("one token at a time: samples round the weights", any(m["name"] == "block-rounding" and m["ran"] for m in report["methods"]))
+    refuse(check, "texts for single tokens", 4, ["takes 1", "--generate N"], check.qconvert, model, "--data", data, "-o", out)
 
 
 def padding(check, texts):

@@ -131,7 +131,10 @@ static oct_status check_length(const oct_input_desc *in, const oct_steps *steps,
     }
     if (n > want && !part->length) {
         oct_fail(err, OCT_EMALFORMED, "%lld tokens, input '%s' takes %lld", (long long)n, in->name, (long long)want);
-        oct_hint(err, "length=%lld in --preprocess cuts longer texts", (long long)want);
+        if (want == 1)
+            oct_hint(err, "--generate N lets a decoder with a cache read texts token by token");
+        else
+            oct_hint(err, "length=%lld in --preprocess cuts longer texts", (long long)want);
         return OCT_EMALFORMED;
     }
     if (n < want && part->fill == OCT_FILL_ID && !steps->has_pad_id && part->pad_id < 0) {

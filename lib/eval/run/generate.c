@@ -24,10 +24,12 @@ struct oct_generator {
     size_t n_inputs, logits; /* logits: the output with the scores of the next token */
     size_t ids;
     oct_input_turn *turn; /* [n_inputs] */
+    bool single;          /* it takes one token at a time, those of prompts, too */
     prompt *prompts;
     size_t n, room, bytes;
-    int64_t tokens, line, step; /* where `now` stands: the prompt (-1: none), and how many tokens were written */
-    oct_array *now;             /* [n_inputs], apart from states */
+    int64_t tokens, longest;   /* how many tokens follow; those of the longest prompt */
+    int64_t steps, line, step; /* the runs for each prompt; where `now` stands: the prompt (-1: none) and the run */
+    oct_array *now;            /* [n_inputs], apart from states */
     oct_given_samples samples;
     char *preprocess, *words;
 };
@@ -47,6 +49,7 @@ static oct_status find_inputs(oct_generator *x, const oct_state *states, size_t 
         return OCT_EUSAGE;
     }
     const oct_value *v = &g->value[g->input[x->ids]];
+    x->single = v->shape.rank == 2 && v->shape.d[1].n == 1;
     if (v->shape.rank != 2 || v->shape.d[1].n <= 1)
         return OCT_OK;
     oct_fail(err, OCT_EUSAGE, "--generate: input '%s' is of %lld tokens, and a step is of one", v->name,
@@ -178,6 +181,7 @@ static oct_status keep_prompt(oct_generator *x, const oct_array *arrays, const c
             memcpy(to->data, a->data, a->bytes);
         x->bytes += to->bytes;
     }
+    x->longest = length > x->longest ? length : x->longest;
     if (x->bytes <= MOST_BYTES)
         return OCT_OK;
     oct_fail(err, OCT_EMALFORMED, "--generate: more than %d MB of prompts", MOST_BYTES >> 20);
@@ -219,15 +223,27 @@ static void put(oct_generator *x, size_t i, const oct_array *a)
     x->now[i] = *a;
 }
 
-static void start(oct_generator *x, int64_t line)
+/* An input for token `at` of the prompt alone, with the cache of those before. */
+static oct_status prompt_input(const oct_generator *x, size_t i, int64_t at, oct_array *to, oct_err *err)
 {
+    const oct_array *a = &x->prompts[x->line].arrays[i];
+    return columns(a, x->turn[i] == OCT_TURN_MASK ? 0 : at, x->turn[i] == OCT_TURN_MASK ? at + 1 : 1, to, err);
+}
+
+static oct_status start(oct_generator *x, int64_t line, oct_err *err)
+{
+    x->line = line;
+    x->step = 0;
     for (size_t i = 0; i < x->n_inputs; i++) {
         oct_array a = x->prompts[line].arrays[i];
         a.owned = false;
+        if (x->single && is_along(x, i)) {
+            a = (oct_array){ 0 };
+            OCT_TRY(prompt_input(x, i, 0, &a, err));
+        }
         put(x, i, &a);
     }
-    x->line = line;
-    x->step = 0;
+    return OCT_OK;
 }
 
 /* The likeliest token, the first of equal ones, after the last position. */
@@ -302,14 +318,17 @@ static oct_status advance(oct_generator *x, oct_err *err)
 {
     oct_plan *plan;
     int64_t id = -1;
+    const bool reads = x->single && x->step + 1 < x->prompts[x->line].arrays[x->ids].dims[1]; /* the next token */
     OCT_TRY(oct_runner_run(x->runner, oct_carry_arrays(x->carry, x->now, x->step > 0), &plan, err));
-    OCT_TRY(likeliest(x, oct_plan_output(plan, x->logits), &id, err));
+    if (!reads)
+        OCT_TRY(likeliest(x, oct_plan_output(plan, x->logits), &id, err));
     OCT_TRY(oct_carry_keep(x->carry, oct_carry_plan, plan, err));
     for (size_t i = 0; i < x->n_inputs; i++) {
         oct_array a = { 0 };
         if (x->turn[i] == OCT_TURN_NONE || x->turn[i] == OCT_TURN_STATE)
             continue;
-        const oct_status s = next_input(x, i, id, &a, err);
+        const oct_status s =
+            reads && is_along(x, i) ? prompt_input(x, i, x->step + 1, &a, err) : next_input(x, i, id, &a, err);
         if (s != OCT_OK) {
             oct_array_free(&a);
             return s;
@@ -333,16 +352,18 @@ static size_t input_of(const oct_graph *g, const char *name)
 static oct_status get(void *arg, int64_t i, const oct_input_desc *inputs, size_t n, oct_array *array, oct_err *err)
 {
     oct_generator *x = arg;
-    const int64_t line = i / (x->tokens + 1), step = i % (x->tokens + 1);
+    const int64_t line = i / x->steps, step = i % x->steps;
+    oct_status s = OCT_OK;
     if (line != x->line || step < x->step)
-        start(x, line);
-    while (x->step < step) {
-        const oct_status s = advance(x, err);
-        if (s != OCT_OK) {
-            oct_within(err, "%s, token %lld that follows", x->prompts[line].name, (long long)x->step + 1);
-            x->line = -1;
-            return s;
-        }
+        s = start(x, line, err);
+    while (s == OCT_OK && x->step < step) {
+        const int64_t at = x->step + 1;
+        if ((s = advance(x, err)) != OCT_OK)
+            oct_within(err, "%s, step %lld", x->prompts[line].name, (long long)at);
+    }
+    if (s != OCT_OK) {
+        x->line = -1;
+        return s;
     }
     const oct_array *now = oct_carry_arrays(x->carry, x->now, step > 0);
     for (size_t k = 0; k < n; k++) {
@@ -356,8 +377,8 @@ static char *name_of(void *arg, int64_t i)
 {
     enum { NUMBER = 24 };
     const oct_generator *x = arg;
-    const int64_t step = i % (x->tokens + 1);
-    const char *text = x->prompts[i / (x->tokens + 1)].name;
+    const int64_t step = i % x->steps;
+    const char *text = x->prompts[i / x->steps].name;
     const size_t size = strlen(text) + NUMBER;
     char *name = oct_alloc(size);
     if (name && step)
@@ -406,7 +427,8 @@ oct_status oct_generator_create(const oct_graph *g, const oct_state *states, siz
         return oct_nomem(err);
     *x = (oct_generator){ .n_inputs = n_inputs, .tokens = tokens, .line = -1 };
     oct_status s = create(x, g, states, n_states, prompts, inputs, err);
-    if (s == OCT_OK && __builtin_mul_overflow((int64_t)x->n, tokens + 1, &count))
+    x->steps = tokens + (x->single ? x->longest : 1);
+    if (s == OCT_OK && __builtin_mul_overflow((int64_t)x->n, x->steps, &count))
         s = oct_fail(err, OCT_EUSAGE, "--generate: too many tokens");
     if (s != OCT_OK) {
         oct_generator_destroy(x);
@@ -416,7 +438,7 @@ oct_status oct_generator_create(const oct_graph *g, const oct_state *states, siz
                                       .arg = x,
                                       .count = count,
                                       .whole = true,
-                                      .group = tokens + 1,
+                                      .group = x->steps,
                                       .name = name_of,
                                       .preprocess = x->preprocess,
                                       .words = x->words,
