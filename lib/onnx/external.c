@@ -64,7 +64,25 @@ static oct_status outside(const char *location, oct_err *err)
     return OCT_EMALFORMED;
 }
 
-/* The file with all links followed, checked to lie in the model's folder; released with free(). */
+static bool lies_in(const char *path, const char *folder, size_t n)
+{
+    return n && strncmp(path, folder, n) == 0 && (path[n] == '/' || folder[n - 1] == '/');
+}
+
+/* In the cache of Hugging Face a snapshot, models--X/snapshots/REVISION, has links to files of models--X/blobs. */
+static bool is_blob(const char *path, const char *folder)
+{
+    static const char snapshots[] = "/snapshots/", blobs[] = "/blobs/";
+    const char *at = NULL;
+    for (const char *p = folder; (p = strstr(p, snapshots)); p++)
+        at = p;
+    const size_t n = at ? (size_t)(at - folder) : 0;
+    return at && strncmp(path, folder, n) == 0 && strncmp(path + n, blobs, sizeof blobs - 1) == 0 &&
+           !strchr(path + n + sizeof blobs - 1, '/');
+}
+
+/* The file with all links followed, checked to lie in the model's folder, or where the cache that the folder is part of
+ * keeps its files; released with free(). */
 static oct_status resolve(const oct_model *m, const char *location, char **real, oct_err *err)
 {
     if (!is_inside(location))
@@ -84,8 +102,7 @@ static oct_status resolve(const oct_model *m, const char *location, char **real,
     if (!*real) {
         s = oct_fail_errno(err, "its external data '%s'", joined);
     } else {
-        size_t f = strlen(folder);
-        if (strncmp(*real, folder, f) != 0 || ((*real)[f] != '/' && folder[f - 1] != '/')) {
+        if (!lies_in(*real, folder, strlen(folder)) && !is_blob(*real, folder)) {
             s = outside(location, err);
             free(*real);
         }
