@@ -28,7 +28,8 @@ oct_status oct_configuration_texts(const oct_configuration *c, const char *path,
 double oct_configuration_number(const oct_configuration *c, const char *path, double other);
 
 /* Appends the text of a JSON object with the value at a path, "a/b" without a slash before it, replaced or added. text:
- * valid JSON; value: the text of a value. All else stays as it is. */
+ * valid JSON; value: the text of a value. All else stays as it is. A name that the text spells with escapes is not
+ * found: then the result has it twice, which oct_tree_parse refuses. */
 void oct_json_set(const char *text, const char *path, const char *value, oct_buf *out);
 
 #endif

@@ -496,6 +496,14 @@ static void put_words(const job *j, oct_buf *b)
     oct_buf_free(&lines);
 }
 
+static oct_status check_json(const oct_buf *text, const char *label, oct_err *err)
+{
+    oct_tree *root;
+    OCT_TRY_WITHIN(oct_tree_parse(text->data, text->len, label, &root, err), err, "amended");
+    oct_tree_free(root);
+    return OCT_OK;
+}
+
 static oct_status amend(const job *j, const oct_listed *file, oct_err *err)
 {
     oct_configuration c;
@@ -513,7 +521,9 @@ static oct_status amend(const job *j, const oct_listed *file, oct_err *err)
         text = next;
     }
     if (s == OCT_OK)
-        s = text.failed || words.failed ? oct_nomem(err) : copy(j, file, text.data, text.len, err);
+        s = text.failed || words.failed ? oct_nomem(err) : check_json(&text, c.label, err);
+    if (s == OCT_OK)
+        s = copy(j, file, text.data, text.len, err);
     oct_buf_free(&words);
     oct_buf_free(&text);
     oct_configuration_close(&c);
