@@ -132,6 +132,17 @@ def configuration(check):
         check.hold(f"transformers.js: {scheme}", (out / f"onnx/{name}.onnx").exists() and said == {"model": word}, str(said))
     done = call(check, source, "-o", check.folder / "tjs.bf16", "--scheme", "bf16")
     check.hold("transformers.js: no name for bf16", done.returncode == 5 and "has no name for a model of bf16" in done.stderr, done.stderr)
+    stale = check.folder / "stale"  # the float model's data files have names of their own, and its configuration says so
+    shutil.copytree(source, stale)
+    model = onnx.load(stale / "onnx/model.onnx")
+    onnx.save(model, stale / "onnx/model.onnx", save_as_external_data=True, location="model.onnx_data", size_threshold=1024)
+    said = json.loads((stale / "config.json").read_text())
+    said["transformers.js_config"]["use_external_data_format"] = True
+    (stale / "config.json").write_text(json.dumps(said))
+    check.convert(stale, check.folder / "stale.new")
+    said = json.loads((check.folder / "stale.new/config.json").read_text())["transformers.js_config"]
+    check.hold("transformers.js: external data that are no more", said["use_external_data_format"] == {"model_q4.onnx": False} and
+               sorted(p.name for p in (check.folder / "stale.new/onnx").iterdir()) == ["model_q4.onnx"], str(said))
     half = folders.transformers_js(check.folder / "half", "float16")
     check.convert(half, check.folder / "half.new")
     check.hold("transformers.js: of float16", (check.folder / "half.new/onnx/model_q4f16.onnx").exists())
@@ -464,7 +475,7 @@ console.log((await logits.getData()).length);
 
 def loaders(check):
     """The programs that the folders are for."""
-    of_js = (("transformers.js.new", "model_q4"), ("half.new", "model_q4f16"), ("tjs.dynamic0", "model_quantized"))
+    of_js = (("transformers.js.new", "model_q4"), ("stale.new", "model_q4"), ("half.new", "model_q4f16"), ("tjs.dynamic0", "model_quantized"))
     if python := python_with("onnxruntime_genai"):
         for name in ("genai.new", "external.new"):
             said = said_by(python, GENAI, f" {folders.text_of(PROMPT)}", check.folder / name)
@@ -476,7 +487,7 @@ def loaders(check):
     if python := python_with("piper"):
         sounds = [said_by(python, PIPER, check.folder / name).split() for name in ("piper", "piper.new")]
         check.hold("loaders: piper", len(sounds[0]) == len(sounds[1]) > 4 and sqnr(*([np.array(s, float)] for s in sounds)) > 20, str(sounds))
-    if python := python_with("sentence_transformers"):
+    if python := python_with("sentence_transformers, optimum.onnxruntime"):
         rows = [said_by(python, SENTENCES, check.folder / name, folders.text_of(PROMPT)).split() for name in ("sentence-transformers", "sentence-transformers.new")]
         check.hold("loaders: sentence-transformers", len(rows[0]) == len(rows[1]) == 64 and sqnr(*([np.array(r, float)] for r in rows)) > 20, str(rows)[:900])
     if node := node_with("@huggingface/transformers"):

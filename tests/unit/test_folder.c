@@ -45,10 +45,11 @@ static void recipes_are_read(void **state)
                                 "model *.onnx dynamic auto input past*\nnames variant\n"
                                 "variant _q q dynamic weight-only/8\nvariant _q_q qq weight-only/4/float16\n"
                                 "variant _w w weight-only/4\ntakes *.onnx a b\ncount /n\ndata *.onnx_data\n"
-                                "set a.json u/v words\nleave *.bin\n",
+                                "set a.json u/v words\nset a.json w data\nleave *.bin\n",
                                 "mine", &r, &err),
         OCT_OK);
     assert_true(r->n_found == 2 && r->found[0].n == 2 && r->n_model == 2 && r->names == 1);
+    assert_true(r->n_amend == 2 && !r->amend[0].data && r->amend[1].data);
     assert_string_equal(r->model[0].sampled, "weight-only");
     assert_true(strcmp(r->model[1].sampled, "auto") == 0 && strcmp(r->model[1].input, "past*") == 0);
     assert_string_equal(oct_folder_recipe_variant_of(r, "onnx/m_q.onnx", &stem)->word, "q");

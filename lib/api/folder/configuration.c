@@ -82,17 +82,27 @@ oct_status oct_configuration_texts(const oct_configuration *c, const char *path,
     return find(&(search){ fn, arg, err }, c->root, path, "");
 }
 
-double oct_configuration_number(const oct_configuration *c, const char *path, double other)
+static const oct_tree *at_path(const oct_configuration *c, const char *path)
 {
     const oct_tree *t = c->root;
     char name[MOST_PATH];
-    double v;
     for (size_t n; *path; path += n + 1) {
         n = strcspn(path + 1, "/");
         snprintf(name, sizeof name, "%.*s", (int)n, path + 1);
         t = oct_tree_member(t, name);
     }
-    return oct_tree_number(t, &v) ? v : other;
+    return t;
+}
+
+double oct_configuration_number(const oct_configuration *c, const char *path, double other)
+{
+    double v;
+    return oct_tree_number(at_path(c, path), &v) ? v : other;
+}
+
+bool oct_configuration_has(const oct_configuration *c, const char *path)
+{
+    return at_path(c, path);
 }
 
 /* ---- setting ---- */

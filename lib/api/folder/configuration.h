@@ -26,6 +26,8 @@ oct_status oct_configuration_texts(const oct_configuration *c, const char *path,
                                    oct_err *err);
 /* The number at such a path; `other` where there is none. */
 double oct_configuration_number(const oct_configuration *c, const char *path, double other);
+/* Whether something stands there. */
+bool oct_configuration_has(const oct_configuration *c, const char *path);
 
 /* Appends the text of a JSON object with the value at a path, "a/b" without a slash before it, replaced or added. text:
  * valid JSON; value: the text of a value. All else stays as it is. A name that the text spells with escapes is not

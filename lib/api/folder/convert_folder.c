@@ -18,10 +18,10 @@ typedef struct made {
     const oct_folder_recipe_variant *variant; /* by which the result is called; NULL: as the model is */
     const char *result;                       /* its path in the new folder */
     octet_samples samples;
-    bool sampled, copied;
-    const oct_listed *pool; /* the file of external data that it shares with others; NULL: none */
-    oct_document *report;   /* of its conversion; NULL: it is a copy */
-    uint64_t bytes;         /* without data that it shares */
+    bool sampled, copied, external; /* external: the result has a file of external data */
+    const oct_listed *pool;         /* the file of external data that it shares with others; NULL: none */
+    oct_document *report;           /* of its conversion; NULL: it is a copy */
+    uint64_t bytes;                 /* without data that it shares */
 } made;
 
 /* What becomes of another file. */
@@ -173,9 +173,11 @@ static bool reads(const oct_folder_model *m, const oct_listed *file)
     return false;
 }
 
-/* Results share the data files that their models share. */
+/* Results share the data files that their models share, unless the loader wants one of a certain name for each. */
 static void find_pools(job *j)
 {
+    if (j->f.recipe->data)
+        return;
     for (size_t i = 0; i < j->f.listing.n; i++) {
         const oct_listed *file = &j->f.listing.v[i];
         size_t readers = 0;
@@ -446,22 +448,22 @@ static char *data_path(const job *j, const made *d)
 }
 
 /* A model beyond 2 GB has a data file, whose name the loader may want to be another. */
-static oct_status name_data(job *j, const made *d, oct_err *err)
+static oct_status name_data(job *j, made *d, oct_err *err)
 {
     oct_model *m;
     const char *path = at_output(j, d->result), *data = data_path(j, d);
     if (!path || !data)
         return oct_nomem(err);
     OCT_TRY(oct_model_load(path, &m, err));
-    const bool has = m->n_maps > 1;
+    d->external = m->n_maps > 1;
     oct_model_free(m);
-    return has ? make_pool(j, data, is_that, d, err) : OCT_OK;
+    return d->external ? make_pool(j, data, is_that, d, err) : OCT_OK;
 }
 
 static oct_status place_data(job *j, oct_err *err)
 {
     for (size_t i = 0; i < j->f.n_model; i++) {
-        const made *d = &j->made[i];
+        made *d = &j->made[i];
         bool first = d->pool;
         for (size_t k = 0; k < i; k++)
             first &= j->made[k].pool != d->pool;
@@ -475,25 +477,63 @@ static oct_status place_data(job *j, oct_err *err)
 
 /* ---- the other files ---- */
 
-/* {"decoder_model_merged": "q4", ...}: the word of each result, by the name of its model. */
-static void put_words(const job *j, oct_buf *b)
+/* {"decoder_model_merged": "q4", ...}: the word of each result, by the name of its model; or
+ * {"decoder_model_merged_q4.onnx": true, ...}: whether it has external data. */
+static void put_value(const job *j, bool data, oct_buf *b)
 {
     oct_buf lines = OCT_BUF_INIT;
     oct_json v = { .out = &lines };
     oct_json_open(&v, NULL, '{');
-    for (size_t i = 0; i < j->f.n_model; i++)
-        if (j->made[i].variant)
-            oct_json_str(&v, oct_folder_model_name(j->made[i].m), j->made[i].variant->word);
+    for (size_t i = 0; i < j->f.n_model; i++) {
+        const made *d = &j->made[i];
+        if (data)
+            oct_json_bool(&v, oct_path_base(d->result), d->external);
+        else if (d->variant)
+            oct_json_str(&v, oct_folder_model_name(d->m), d->variant->word);
+    }
     oct_json_close(&v);
     for (const char *p = oct_buf_str(&lines); *p;) { /* in one line: names have no newlines, which JSON escapes */
         const size_t n = strcspn(p, "\n");
         oct_buf_add(b, p, n);
         p += n + strspn(p + n, "\n ");
-        if (n && *p && *p != '}' && p[-1] == ' ' && b->data[b->len - 1] == ',')
+        if (n && *p && *p != '}' && p[-1] == ' ' && b->len && b->data[b->len - 1] == ',')
             oct_buf_puts(b, " ");
     }
     b->failed |= lines.failed;
     oct_buf_free(&lines);
+}
+
+static bool any_external(const job *j)
+{
+    for (size_t i = 0; i < j->f.n_model; i++)
+        if (j->made[i].external)
+            return true;
+    return false;
+}
+
+/* What says of no result anything is not added. */
+static bool is_needed(const job *j, const oct_configuration *c, const oct_folder_recipe_amend *a)
+{
+    const char *path = a->data ? oct_arena_printf(j->arena, "/%s", a->path) : NULL;
+    return !a->data || any_external(j) || (path && oct_configuration_has(c, path));
+}
+
+static oct_status set_all(const job *j, const oct_listed *file, const oct_configuration *c, oct_buf *text, oct_err *err)
+{
+    oct_buf_puts(text, c->text);
+    for (size_t i = 0; i < j->f.recipe->n_amend; i++) {
+        const oct_folder_recipe_amend *a = &j->f.recipe->amend[i];
+        oct_buf next = OCT_BUF_INIT, value = OCT_BUF_INIT;
+        if (strcmp(a->file, file->path) != 0 || !is_needed(j, c, a))
+            continue;
+        put_value(j, a->data, &value);
+        oct_json_set(oct_buf_str(text), a->path, oct_buf_str(&value), &next);
+        next.failed |= value.failed || text->failed;
+        oct_buf_free(text);
+        oct_buf_free(&value);
+        *text = next;
+    }
+    return text->failed ? oct_nomem(err) : OCT_OK;
 }
 
 static oct_status check_json(const oct_buf *text, const char *label, oct_err *err)
@@ -507,24 +547,14 @@ static oct_status check_json(const oct_buf *text, const char *label, oct_err *er
 static oct_status amend(const job *j, const oct_listed *file, oct_err *err)
 {
     oct_configuration c;
-    oct_buf words = OCT_BUF_INIT, text = OCT_BUF_INIT;
+    oct_buf text = OCT_BUF_INIT;
     oct_status s = oct_configuration_read(&j->f.listing, file->path, j->arena, &c, err);
-    put_words(j, &words);
     if (s == OCT_OK)
-        oct_buf_puts(&text, c.text);
-    for (size_t i = 0; i < j->f.recipe->n_amend && s == OCT_OK; i++) {
-        oct_buf next = OCT_BUF_INIT;
-        if (strcmp(j->f.recipe->amend[i].file, file->path) != 0)
-            continue;
-        oct_json_set(oct_buf_str(&text), j->f.recipe->amend[i].path, oct_buf_str(&words), &next);
-        oct_buf_free(&text);
-        text = next;
-    }
+        s = set_all(j, file, &c, &text, err);
     if (s == OCT_OK)
-        s = text.failed || words.failed ? oct_nomem(err) : check_json(&text, c.label, err);
+        s = check_json(&text, c.label, err);
     if (s == OCT_OK)
         s = copy(j, file, text.data, text.len, err);
-    oct_buf_free(&words);
     oct_buf_free(&text);
     oct_configuration_close(&c);
     return s;

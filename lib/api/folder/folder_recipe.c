@@ -160,7 +160,11 @@ KEY(set)
     oct_folder_recipe_amend *a = &r->amend[r->n_amend++];
     OCT_TRY(read_file(w, &a->file, err));
     OCT_TRY(read_word(w, "path of a value", &a->path, err));
-    return oct_words_expect(w, "words", err);
+    static const char *const what[] = { "words", "data" };
+    size_t i;
+    OCT_TRY(OCT_WORDS_ONE_OF(w, "value", what, &i, err));
+    a->data = i == 1;
+    return OCT_OK;
 }
 
 KEY(leave)

@@ -45,6 +45,7 @@ typedef struct oct_folder_recipe_ends {
 /* A value of a configuration that is set. */
 typedef struct oct_folder_recipe_amend {
     const char *file, *path; /* path: names with slashes between them */
+    bool data;               /* to which results have external data; else to the words of their variants */
 } oct_folder_recipe_amend;
 
 typedef struct oct_folder_recipe {
@@ -53,12 +54,13 @@ typedef struct oct_folder_recipe {
     int names;          /* 1: results are called by their variants; 0: as the models were */
     const char *config; /* NULL: none */
     const char *count;  /* a path in it: how many layers there are; NULL: none */
-    const char *data;   /* names of files of external data, where * is the model's without its ending; NULL: any */
+    const char *data;   /* how the loader wants files of external data to be called, where * is the model's name without
+                           its ending; NULL: as the model says */
     oct_folder_recipe_list *found, leave;
     oct_folder_recipe_model *model;
     oct_folder_recipe_variant *variant;
     oct_folder_recipe_ends *ends;
-    oct_folder_recipe_amend *amend; /* by the words of the variants, of each result by its name */
+    oct_folder_recipe_amend *amend;
     size_t n_found, n_model, n_variant, n_ends, n_amend;
     size_t cap_found, cap_model, cap_variant, cap_ends, cap_amend;
 } oct_folder_recipe;
