@@ -136,13 +136,31 @@ static void pad(oct_buf *b, int n)
         oct_buf_printf(b, "%*s", n, "");
 }
 
-static void put_cell(const oct_table *t, oct_buf *b, const char *s, int c, int width, bool utf8)
+/* Whether each word of s fits into so many columns. */
+static bool wraps(const char *s, int width)
+{
+    for (size_t n; *s; s += n + (s[n] == ' ')) {
+        char word[256];
+        n = strcspn(s, " ");
+        snprintf(word, sizeof word, "%.*s", n < sizeof word ? (int)n : (int)sizeof word - 1, s);
+        if (oct_utf8_width(word) > width)
+            return false;
+    }
+    return true;
+}
+
+/* at: the column where the cell begins. In the last column, text that is too wide continues in the next line. */
+static void put_cell(const oct_table *t, oct_buf *b, const char *s, int c, int at_column, int width, bool utf8)
 {
     const char *dots = utf8 ? "…" : "..";
     int w = oct_utf8_width(s), dw = utf8 ? 1 : 2;
     bool last = c + 1 == t->columns;
     if (t->align[c] == OCT_RIGHT)
         pad(b, width - w);
+    if (last && t->align[c] == OCT_LEFT && w > width && wraps(s, width)) {
+        oct_text_wrap(b, s, at_column, at_column, at_column + width);
+        return;
+    }
     if (w <= width || t->align[c] == OCT_RIGHT) {
         oct_buf_puts(b, s);
     } else {
@@ -176,8 +194,8 @@ static void put_cells(const oct_table *t, oct_buf *b, const char *const *cell, i
 {
     while (n > 0 && !*cell[n - 1])
         n--;
-    for (int c = 0; c < n; c++)
-        put_cell(t, b, cell[c], c, w[c], utf8);
+    for (int c = 0, at = 0; c < n; at += w[c] + GAP, c++)
+        put_cell(t, b, cell[c], c, at, w[c], utf8);
     trim(b);
     oct_buf_puts(b, "\n");
 }

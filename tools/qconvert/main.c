@@ -401,7 +401,7 @@ int qconvert_main(int argc, char **argv)
                                        "where the model will run; of several a table compares what they make of it")),
         OPT_GROUP("Gates"),
         OPT_FLAG(0, "strict", &a.lint_strict,
-                 "exit 1 unless the target loads the model, runs every quantized layer on integers, and adds exactly"),
+                 "exit 1, unless the target loads the model, runs every quantized layer on integers, and adds exactly"),
         OPT_STR(0, "min-integer", &a.min_integer, "SHARE",
                 "exit 1 if a smaller share of the multiply-accumulates runs on integers: 95%, 0.95"),
         OPT_GROUP("Reports"),

@@ -2,6 +2,7 @@
 #include "qeval.h"
 
 #include "base/io.h"
+#include "common/print_answer.h"
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
 
@@ -9,7 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORST = 8, PROFILE_ROWS = 30 };
+enum { WORST = 3, PROFILE_ROWS = 30 };
+#define BAD_DB 20           /* a layer's own SQNR below which something is to be done */
+#define MANY_SATURATED 0.01 /* share of its values */
+#define FEW_CODES 0.25      /* share of the quantized values */
 
 static const oct_item *models_of(const oct_item *report)
 {
@@ -112,11 +116,10 @@ static void print_gates(const oct_item *report, FILE *f)
             oct_print(f, only_quant(report) ? "\ngates\n" : "\ngates of %s\n",
                       oct_path_base(oct_item_text(g, "model")));
         of = oct_item_whole(g, "model_number");
-        oct_print(f, "  %-7s %s\n",
-                  unsure ? met ? "met?" : "MISSED?"
-                  : met  ? "met"
-                         : "MISSED",
-                  oct_item_text(g, "text"));
+        tool_print_item(unsure ? met ? "  met?" : "  MISSED?"
+                        : met  ? "  met"
+                               : "  MISSED",
+                        oct_item_text(g, "text"), f);
     }
 }
 
@@ -304,20 +307,44 @@ static void print_legend(const oct_item *layers, FILE *f)
     for (const oct_item *l = NULL; (l = oct_item_next(layers, l));)
         for (int how = 0; how < HOW; how++)
             by[how] += strcmp(oct_item_text(l, "paired_by"), words[how]) == 0;
-    oct_print(
-        f,
-        "saturated: values beyond the range; codes: share of the quantized values that occur; dead: channels that are constant only here; weights: SQNR of the weights\n");
+    tool_print_item(NULL,
+                    "alone: SQNR with inputs as in the float model; SQNR: with the error of everything before; "
+                    "saturated: values beyond the range; codes: share of the quantized values that occur; dead: "
+                    "channels that are constant only here; weights: SQNR of the weights",
+                    f);
     if (by[NAME] != n)
         oct_print(f, "of %zu layers %zu were found by name, %zu by structure, %zu by weights\n", n, by[NAME],
                   by[STRUCTURE], by[WEIGHTS]);
 }
 
-static oct_status print_layers(const oct_item *report, const oct_item *model, bool all, FILE *f, oct_err *err)
+/* What to do about the worst layer, if it is bad: what its values show is the likely cause. */
+static void print_advice(const oct_item *layers, FILE *f)
+{
+    const oct_item *l = oct_item_next(layers, NULL);
+    const double db = oct_item_number(l, "own_sqnr_db"), codes = oct_item_number(l, "range.codes_used");
+    oct_buf b = OCT_BUF_INIT;
+    if (!(db < BAD_DB))
+        return;
+    if (oct_item_number(l, "range.saturated") > MANY_SATURATED)
+        oct_buf_printf(&b, "Values of %s lie beyond its range: calibrate with more samples, of every kind. Else ",
+                       oct_item_text(l, "name"));
+    else if (codes < FEW_CODES)
+        oct_buf_printf(&b,
+                       "Few quantized values of %s occur, as single large values set its scale. To try: qconvert "
+                       "--observer hist-percentile=99.9. Else ",
+                       oct_item_text(l, "name"));
+    oct_buf_printf(&b, "qconvert --set 'name:%s=float' leaves it float.", oct_item_text(l, "name"));
+    tool_print_item("To do", oct_buf_str(&b), f);
+    oct_buf_free(&b);
+}
+
+static oct_status print_layers(const oct_item *report, const oct_item *model, bool all, bool every, FILE *f,
+                               oct_err *err)
 {
     static const tool_column column[] = { { "layer", "name", NULL },
                                           { "op", "op", NULL },
                                           { "scheme", "scheme", NULL },
-                                          { "own", "own_sqnr_db", tool_db_cell },
+                                          { "alone", "own_sqnr_db", tool_db_cell },
                                           { "SQNR", "sqnr_db", tool_db_cell },
                                           { "saturated", "range.saturated", share_cell },
                                           { "codes", "range.codes_used", share_cell },
@@ -328,12 +355,12 @@ static oct_status print_layers(const oct_item *report, const oct_item *model, bo
     char count[32];
     if (!oct_item_count(layers, ""))
         return OCT_OK;
-    oct_print(
-        f, "\n%s%s%s (%s samples; own: with inputs as in the float model; SQNR: with the error of everything before)\n",
-        all ? "layers" : "worst layers", many ? " of " : "", many ? name_of(model) : "",
-        oct_fmt_count(count, oct_item_whole(report, "layer_samples")));
+    oct_print(f, "\n%s%s%s (%s samples)\n", all ? "layers" : "worst layers", many ? " of " : "",
+              many ? name_of(model) : "", oct_fmt_count(count, oct_item_whole(report, "layer_samples")));
     OCT_TRY(tool_print_rows(layers, all ? SIZE_MAX : WORST, column, OCT_COUNT(column), f, err));
-    print_legend(layers, f);
+    if (every || all)
+        print_legend(layers, f);
+    print_advice(layers, f);
     return OCT_OK;
 }
 
@@ -473,7 +500,12 @@ static void print_head(const oct_item *report, FILE *f)
     char text[OCT_RUNNER_TEXT], count[32], title[24];
     size_t i = 0, n = oct_item_count(models, "");
     for (const oct_item *k = NULL; (k = oct_item_next(models, k));)
-        oct_print(f, n > 2 && i ? "%-8s %s\n" : "%s %s\n", title_of(title, i, n), oct_item_text(k, "path")), i++;
+        oct_print(f,
+                  n == 2 && !i ? "%s %s, "
+                  : n > 2 && i ? "%-8s %s\n"
+                               : "%s %s\n",
+                  title_of(title, i, n), oct_item_text(k, "path")),
+            i++;
     oct_print(f, "%s sample%s", oct_fmt_count(count, samples), samples == 1 ? "" : "s");
     if (bad)
         oct_print(f, ", %s broken and left out", oct_fmt_count(count, bad));
@@ -487,18 +519,20 @@ static void print_head(const oct_item *report, FILE *f)
     fputc('\n', f);
 }
 
-oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, FILE *f, oct_err *err)
+oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, bool every, FILE *f, oct_err *err)
 {
     const oct_item *models = models_of(report);
     const size_t n = oct_item_count(models, "");
+    qeval_print_verdict(report, f);
     print_head(report, f);
     OCT_TRY(print_summary(report, f, err));
     print_drops(report, f);
-    print_method(report, f);
+    if (every)
+        print_method(report, f);
     print_gates(report, f);
     for (size_t k = 1; k < n; k++) {
         OCT_TRY(print_outputs(report, oct_item_of(models, k), f, err));
-        OCT_TRY(print_layers(report, oct_item_of(models, k), all_layers, f, err));
+        OCT_TRY(print_layers(report, oct_item_of(models, k), all_layers, every, f, err));
     }
     for (size_t k = n > 1 ? 1 : 0; k < n; k++)
         OCT_TRY(qeval_print_classes(report, oct_item_of(models, k), f, err));

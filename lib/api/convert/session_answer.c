@@ -436,6 +436,8 @@ static void put_next(answer *a)
     const oct_session *s = a->s;
     if (!is_repeatable(s) || strcmp(s->output, "-") == 0)
         return;
+    if (s->x.dry_run && !s->src && !s->c.calib && !s->x.scheme)
+        return; /* samples come first: oct_session_advice */
     if (s->x.dry_run) {
         oct_buf_puts(&a->text, "To convert:");
         put_conversion(a, &s->x);
