@@ -299,6 +299,44 @@ static const char *const expected[] = {
     "tokenizer=tokenizer.json (a file of at most 255 bytes in its name) or tokenizer=none",
 };
 
+/* A hint for a word without a value: a step lacks its value, or a word of the field is meant. */
+static void hint_word(oct_err *err, const char *word)
+{
+    static const struct {
+        const char *word, *hint;
+    } known[] = {
+        { "bgr", "the order of channels is a step: order=bgr" },
+        { "rgb", "pictures are RGB unless order=bgr or order=gray is given" },
+        { "gray", "the order of channels is a step: order=gray" },
+        { "grayscale", "the order of channels is a step: order=gray" },
+        { "nhwc", "the order of axes is a step: layout=nhwc" },
+        { "nchw", "the order of axes is a step: layout=nchw" },
+        { "normalize",
+          "give the numbers, as mean=123.675,116.28,103.53:std=58.395,57.12,57.375, or a preset: imagenet" },
+        { "0-1", "numbers from 0 to 1 are the preset 'unit'" },
+    };
+    const int key = find_name(word, keys, OCT_COUNT(keys));
+    if (strcmp(word, "help") == 0) {
+        oct_buf b = OCT_BUF_INIT;
+        for (size_t i = 0; i < OCT_COUNT(presets); i++)
+            oct_buf_printf(&b, "%s%s", i ? ", " : "", presets[i].name);
+        oct_hint(err, "presets are %s; steps are separated by ':', as resize=256:crop=224:mean=127.5:std=127.5",
+                 oct_buf_str(&b));
+        oct_buf_free(&b);
+        return;
+    }
+    if (key >= 0) {
+        oct_hint(err, "it needs a value: %s", expected[key]);
+        return;
+    }
+    for (size_t i = 0; i < OCT_COUNT(known); i++)
+        if (strcmp(word, known[i].word) == 0) {
+            oct_hint(err, "%s", known[i].hint);
+            return;
+        }
+    hint_nearest(err, word);
+}
+
 static oct_status one_step(char *step, oct_steps *s, oct_err *err)
 {
     char *eq = strchr(step, '=');
@@ -307,7 +345,7 @@ static oct_status one_step(char *step, oct_steps *s, oct_err *err)
             if (strcmp(step, presets[i].name) == 0)
                 return oct_steps_parse(presets[i].text, NULL, 1, s, err);
         oct_fail(err, OCT_EUSAGE, "preprocess: '%s' is neither a step nor a preset", step);
-        hint_nearest(err, step);
+        hint_word(err, step);
         return OCT_EUSAGE;
     }
     *eq = 0;
