@@ -66,7 +66,10 @@ def verdicts(rows):
     alone = [r for r in ours if not r["failed"] and not r["against"]]
     names = f" ({', '.join(r['model'] + (', with a warning' if r['warned'] else '') for r in worse)})" if worse else ""
     failed = [r["model"] for r in ours if r["failed"]]
-    text = f"Of {len(ours)} models, {len(paired)} have another tool's file to compare with. Against the best other tool of each model, on the same samples, Octet is significantly better (95 %) on {len(better)}, worse on {len(worse)}{names}, and undecided on {len(paired) - len(better) - len(worse)}. The best is chosen on these samples, which favours the others."
+    apart = len([r for r in ours if r["against"]]) - len(paired)
+    text = f"Of {len(ours)} models, {len(paired)} were compared in pairs with the best other tool's file, on the same samples: Octet is significantly better (95 %) on {len(better)}, worse on {len(worse)}{names}, and undecided on {len(paired) - len(better) - len(worse)}. The best is chosen on these samples, which favours the others."
+    if apart:
+        text += f" Of {apart} the files were judged apart, so that their difference has no interval."
     if alone:
         text += f" No other tool has a file that runs for {', '.join(r['model'] for r in alone)}."
     return text + (f" Octet fails on {', '.join(failed)}." if failed else "")
