@@ -375,22 +375,33 @@ static void call_others(oct_pool *p)
     o->lonely = atomic_load_explicit(&o->joined, memory_order_relaxed) ? 0 : o->lonely + 1;
 }
 
-/* Whether a call is to be divided over threads of another program. */
-static bool others_may_join(oct_pool *p)
+static bool are_asked(const others *o)
 {
-    others *o = &p->others;
-    if (o->lonely < LONELY_CALLS || o->lonely % ASK_AGAIN == 0)
-        return true;
-    o->lonely++;
+    return o->lonely < LONELY_CALLS || o->lonely % ASK_AGAIN == 0;
+}
+
+int oct_pool_useful(const oct_pool *p)
+{
+    return p && p->others.run && !are_asked(&p->others) ? 1 : oct_pool_threads(p);
+}
+
+/* Whether a call is to be divided over threads of another program. */
+static bool others_may_join(oct_pool *p, size_t tiles)
+{
+    if (are_asked(&p->others))
+        return tiles > 1;
+    p->others.lonely++;
     return false;
 }
 
 /* False while a call of another thread has the workers. Waiting for them would leave this thread idle, and it would get
  * them no sooner than it is done alone: that call may be followed by others. */
-static bool take_workers(oct_pool *p)
+static bool take_workers(oct_pool *p, size_t tiles)
 {
     if (p->others.run)
-        return others_may_join(p);
+        return others_may_join(p, tiles);
+    if (tiles == 1)
+        return false;
     look_for_fork(p);
     return pthread_mutex_trylock(&p->busy) == 0;
 }
@@ -402,7 +413,7 @@ void oct_pool_for(oct_pool *p, size_t n, size_t tile, void (*fn)(void *arg, size
         return;
     const size_t tiles = (n - 1) / tile + 1;
     job j = { .fn = fn, .arg = arg, .n = n, .tile = tile };
-    if (!p || p->threads == 1 || p->alone || tiles == 1 || !take_workers(p)) {
+    if (!p || p->threads == 1 || p->alone || !take_workers(p, tiles)) {
         for (size_t i = 0; i < tiles; i++)
             run_tile(&j, i, 0);
         return;

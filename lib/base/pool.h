@@ -33,6 +33,9 @@ void oct_pool_destroy(oct_pool *p);
  * long calls: on a busy machine, spinning takes time from threads that have work. */
 void oct_pool_relax(oct_pool *p);
 int oct_pool_threads(const oct_pool *p); /* 1 for NULL */
+/* Among how many threads the next call is divided: oct_pool_threads, or 1 where the threads of another program have not
+ * come for a while. Work is cut for so many. */
+int oct_pool_useful(const oct_pool *p);
 /* While `alone` is set, calls run on the caller's thread only, so that it can be timed. NULL allowed. */
 void oct_pool_alone(oct_pool *p, bool alone);
 

@@ -786,6 +786,7 @@ static void pool_on_threads_of_others(void **state)
         divided = 0;
         oct_pool_set_context(p, &divided);
         assert_int_equal(oct_pool_threads(p), lanes);
+        assert_int_equal(oct_pool_useful(p), lanes);
         for (int k = 0; k < 40; k++)
             oct_pool_for(p, 1000, 7, add_range, seen);
         for (int i = 0; i < 1000; i++)
@@ -808,7 +809,19 @@ static void pool_stops_asking_when_nobody_joins(void **state)
         for (int i = 0; i < 1000; i++)
             assert_int_equal(seen[i], 250);
         assert_int_equal(divided, k == 1 ? 16 : 17); /* it asks once more after a while */
+        assert_int_equal(oct_pool_useful(p), 1);
     }
+    assert_int_equal(oct_pool_threads(p), 4);
+    uint8_t seen[7] = { 0 };
+    int calls = 0;
+    for (; oct_pool_useful(p) == 1 && calls < 1000; calls++)
+        oct_pool_for(p, 7, 7, add_range, seen); /* work cut for one thread, which makes it ask again as well */
+    assert_in_range(calls, 200, 256);
+    assert_int_equal(oct_pool_useful(p), 4);
+    oct_pool_for(p, 7, 7, add_range, seen);
+    assert_int_equal(divided, 17); /* until there is something to divide */
+    oct_pool_for(p, 7, 1, add_range, seen);
+    assert_int_equal(divided, 18);
     oct_pool_destroy(p);
 }
 

@@ -317,7 +317,7 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
 static void run(const oct_qconv_job *r)
 {
     const oct_conv_geom *g = &r->p->g;
-    const size_t oc = (size_t)g->oc, tiles = all_tiles(g), threads = (size_t)oct_pool_threads(r->pool);
+    const size_t oc = (size_t)g->oc, tiles = all_tiles(g), threads = (size_t)oct_pool_useful(r->pool);
     const int32_t *sums = r->packed;
     const int32_t zx = oct_qzero(r->zx, r->p->x_type, OCT_S8);
     const job j = { .j = r,

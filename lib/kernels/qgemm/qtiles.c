@@ -458,7 +458,7 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     w.panel = head->panel;
     /* Waking the threads costs more than a product this small. */
     const bool small = (double)t->rows.count * columns * depth < 131072;
-    const size_t threads = small ? 1 : (size_t)oct_pool_threads(pool);
+    const size_t threads = small ? 1 : (size_t)oct_pool_useful(pool);
     enum { SORTING = 3 }; /* rows, rather than copying them; measured likewise */
     oct_work work =
         oct_qtiles_work(t->kernel, t->rows.count, t->n, t->groups, t->block, t->gather || w.chains || w.bias);

@@ -123,7 +123,7 @@ void oct_qrow_run(const oct_qtiles *t, oct_pool *pool)
     const oct_work work = {
         .rows = 1, .panels = (t->n + OCT_QROW_COLUMNS - 1) / OCT_QROW_COLUMNS, .groups = 1, .most = 1, .unit = 1
     };
-    const oct_items items = oct_items_cut(&work, small ? 1 : (size_t)oct_pool_threads(pool));
+    const oct_items items = oct_items_cut(&work, small ? 1 : (size_t)oct_pool_useful(pool));
     w.cols = items.panels * OCT_QROW_COLUMNS;
     oct_pool_for(small ? NULL : pool, items.col_items, 1, run_items, &w);
 }

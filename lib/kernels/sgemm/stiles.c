@@ -229,7 +229,7 @@ void oct_stiles_run(const oct_stiles *t, oct_pool *pool)
                                    : t->gather ? 0.3
                                                : 0.05,
                             .panel = t->unpack ? 12 : 3 }; /* costs as measured on Zen 3 */
-    const size_t threads = small ? 1 : (size_t)oct_pool_threads(pool);
+    const size_t threads = small ? 1 : (size_t)oct_pool_useful(pool);
     w.items = oct_items_cut(&work, threads);
     for (size_t i = 0; i < threads; i++)
         *(size_t *)(void *)(t->scratch + i * w.thread_bytes) = SIZE_MAX;
