@@ -30,11 +30,28 @@ static void say_head(oct_cli *cli, const char *word, oct_style style)
     oct_term_style(f, OCT_STYLE_NONE);
 }
 
-static void vsay(oct_cli *cli, const char *fmt, va_list ap)
+/* at: the column that a head has reached. On a terminal the line wraps at spaces. */
+static void vsay(oct_cli *cli, int at, const char *fmt, va_list ap)
 {
+    enum { INDENT = 2, LEAST = 40 };
     char text[1600];
+    FILE *f = cli->err ? cli->err : stderr;
+    const int width = oct_term_width(f);
     vsnprintf(text, sizeof text, fmt, ap);
-    say(cli, "%s\n", text);
+    oct_buf clean = OCT_BUF_INIT, lines = OCT_BUF_INIT;
+    if (width >= LEAST) {
+        oct_text_clean(&clean, text, oct_term_ascii(f));
+        oct_text_wrap(&lines, oct_buf_str(&clean), at, INDENT, width);
+    }
+    if (width < LEAST || clean.failed || lines.failed) {
+        say(cli, "%s\n", text);
+    } else {
+        oct_progress_clear(&cli->progress);
+        fputs(oct_buf_str(&lines), f);
+        fputc('\n', f);
+    }
+    oct_buf_free(&clean);
+    oct_buf_free(&lines);
 }
 
 void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...)
@@ -43,7 +60,7 @@ void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...)
         return;
     va_list ap;
     va_start(ap, fmt);
-    vsay(cli, fmt, ap);
+    vsay(cli, 0, fmt, ap);
     va_end(ap);
 }
 
@@ -52,7 +69,7 @@ void oct_cli_warn(oct_cli *cli, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     say_head(cli, "warning: ", OCT_STYLE_WARNING);
-    vsay(cli, fmt, ap);
+    vsay(cli, (int)strlen(cli->name) + 2 + (int)strlen("warning: "), fmt, ap);
     va_end(ap);
 }
 
@@ -61,7 +78,7 @@ void oct_cli_fault(oct_cli *cli, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     say_head(cli, "", OCT_STYLE_ERROR);
-    vsay(cli, fmt, ap);
+    vsay(cli, (int)strlen(cli->name) + 2, fmt, ap);
     va_end(ap);
 }
 
