@@ -44,7 +44,7 @@ def tokenizer(folder, words=WORDS):
                                     "model": {"type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None,
                                               "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
                                               "vocab": {t: i for i, t in enumerate(tokens)}, "merges": [" ".join(m) for m in merges]}})
-    put(folder / "tokenizer_config.json", {"tokenizer_class": "GPT2Tokenizer", "unk_token": "<unk>", "eos_token": "</s>", "bos_token": "</s>",
+    put(folder / "tokenizer_config.json", {"tokenizer_class": "GPT2Tokenizer", "unk_token": "<unk>", "eos_token": "</s>", "bos_token": "</s>", "pad_token": "</s>",
                                            "model_max_length": 512, "add_prefix_space": True})
 
 
