@@ -691,15 +691,19 @@ static oct_interval as_factors(const oct_interval *d, const oct_eval_score *c)
     return (oct_interval){ risen(d->mean, c), risen(d->lo, c), risen(d->hi, c) };
 }
 
-/* Sets the interval of the drop from that of the difference. */
+/* Sets the interval of the drop from that of the difference. Shares of which no sample has lost or won anything (the
+ * words of a text, for example) tell as little as answers that are right or wrong: a sample that differs may be one in
+ * n / 4, and lose all. */
 static void set_drop(oct_eval_score *c, const oct_paired *p)
 {
-    oct_interval d = c->metric->kind == OCT_METRIC_PROPORTION ? oct_paired_proportion(p) : oct_paired_mean(p);
+    const bool equal = oct_metric_in_percent(c->metric) && p->n > 1 && p->up + p->down == 0 && p->sum == 0;
+    const bool counts = c->metric->kind == OCT_METRIC_PROPORTION || equal;
+    oct_interval d = counts ? oct_paired_proportion(p) : oct_paired_mean(p);
     if (c->metric->kind == OCT_METRIC_TOKENS)
         d = as_factors(&d, c);
     ev_set_drop(c, &d, c->metric->larger_is_better);
     if (!isnan(d.lo))
-        c->method = c->metric->kind == OCT_METRIC_PROPORTION ? "Tango's score interval" : oct_paired_mean_method(p->n);
+        c->method = counts ? "Tango's score interval" : oct_paired_mean_method(p->n);
 }
 
 oct_interval oct_eval_change(const oct_eval_score *s)
