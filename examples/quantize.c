@@ -96,6 +96,22 @@ static octet_status evaluate(octet *o, const job *j)
     return s;
 }
 
+/* What quantizing each value and each layer alone costs. */
+static octet_status show_causes(octet *o, const job *j)
+{
+    octet_result *r;
+    octet_evaluate_options x;
+    octet_evaluate_init(&x, sizeof x);
+    x.model = j->model;
+    x.quantized = (octet_texts){ &j->out, 1 };
+    x.samples = j->samples;
+    const octet_status s = octet_measure_sensitivity(o, &x, NULL, &r);
+    if (s == OCTET_OK)
+        printf("most is lost by %s\n", octet_result_text(r, "sensitivity.causes.0.layer"));
+    octet_result_free(r);
+    return s;
+}
+
 /* What the target does with the model, what is known of its first node, and that the result is made from these
  * files. */
 static octet_status inspect(octet *o, const job *j)
@@ -132,6 +148,8 @@ static octet_status quantize(octet *o, const char *model, const char *samples, c
         s = convert(o, &j);
     if (s == OCTET_OK)
         s = evaluate(o, &j);
+    if (s == OCTET_OK)
+        s = show_causes(o, &j);
     if (s == OCTET_OK)
         s = inspect(o, &j);
     return s;

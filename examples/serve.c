@@ -17,7 +17,8 @@ typedef struct request {
     pthread_t thread;
     const octet_model *model; /* the one that all requests share */
     octet_array in;
-    float answer; /* the first element of the first output */
+    float *out;   /* the first output, where the program wants it */
+    float answer; /* its first element */
     octet_status status;
 } request;
 
@@ -29,20 +30,31 @@ static void on_this_thread(void *context, size_t n, void (*work)(void *arg, size
         work(arg, i);
 }
 
+/* The first output is written into memory of the program's own; nobody wants others. */
+static void *place(void *context, size_t i, const octet_array *output)
+{
+    request *r = context;
+    size_t count = 1;
+    for (int k = 0; k < output->rank; k++)
+        count *= (size_t)output->dims[k];
+    if (i == 0 && output->type == OCTET_FLOAT32 && count > 0)
+        r->out = malloc(count * sizeof *r->out);
+    return i == 0 ? r->out : NULL;
+}
+
 static void *answer(void *arg)
 {
     request *r = arg;
     octet *o = octet_open();
     octet_model *m = NULL;
-    const octet_array *out;
-    size_t n;
     r->status = octet_model_share(o, r->model, &m);
     if (r->status == OCTET_OK)
         r->status = octet_model_parallel(o, m, 2, on_this_thread, NULL);
     if (r->status == OCTET_OK)
-        r->status = octet_model_run(o, m, &r->in, 1, &out, &n);
-    if (r->status == OCTET_OK && n && out[0].type == OCTET_FLOAT32)
-        r->answer = ((const float *)out[0].data)[0];
+        r->status = octet_model_run_into(o, m, &r->in, 1, place, r);
+    if (r->status == OCTET_OK && r->out)
+        r->answer = r->out[0];
+    free(r->out);
     octet_model_free(m);
     octet_close(o);
     return NULL;

@@ -99,6 +99,8 @@ def check_examples(c, made, env, folder, want, kind):
         c.hold(f"{kind}: {name} is what the programs write", (at / name).read_bytes() == (want / name).read_bytes())
     c.hold(f"{kind}: the report is that of the programs", results(at / "out.onnx.json") == results(want / "out.onnx.json"))
     c.hold(f"{kind}: progress and a report", "calibrating: 64 of 64" in said and "SQNR" in said, said)
+    worst = [line.removeprefix("most is lost by ") for line in said.splitlines() if line.startswith("most is lost by ")]
+    c.hold(f"{kind}: the layer that costs most", len(worst) == 1 and worst[0] in {n.name for n in onnx.load(MODEL).graph.node}, said)
     for name in ("out.onnx", MODEL):
         said = command(made["run"], name, cwd=at, env=env).split()
         session = onnxruntime.InferenceSession(str(at / name), providers=["CPUExecutionProvider"])
@@ -115,6 +117,10 @@ def check_examples(c, made, env, folder, want, kind):
         how = "another tool" if name == MODEL else "qconvert demo.onnx --calib out.onnx.calib"
         c.hold(f"{kind}: inspect {Path(name).name}", said[1:3] == ["input image float32 [?,3,32,32]", "output prob float32 [?,10]"] and
                said[3].startswith(f"made by {how}"), said)
+    published = ROOT / "testdata/folders/genai"
+    said = command(made["folder"], published, "new", ROOT / "testdata/folders/prompts.jsonl", cwd=at, env=env).splitlines()
+    sizes = [(f / "model.onnx").stat().st_size for f in (published, at / "new")]
+    c.hold(f"{kind}: a folder", said == [f"genai: {sizes[0]} bytes of models become {sizes[1]}", "new/model.onnx: fits"], said)
     said = command(made["convert"], MODEL, "memory.onnx", cwd=at, env=env)
     layers = {n.name for n in onnx.load(MODEL).graph.node}
     c.hold(f"{kind}: convert from memory", onnx.load(at / "memory.onnx") and f"to {(at / 'memory.onnx').stat().st_size} bytes" in said and
