@@ -216,13 +216,27 @@ static oct_status add_taps(const oct_qjob *j, oct_graph *g, bool constants, oct_
 
 /* ---- outputs ---- */
 
+/* The value that a Cast between types of floats gives in another type, as at the ends of models of 16 or 64 bits. */
+static int before_cast(const oct_graph *g, int v)
+{
+    for (int p = g->value[v].producer; p >= 0; p = g->value[v].producer) {
+        const oct_op *op = oct_op_of(g, p);
+        const int x = g->node[p].in[0];
+        if (!op || !op->converts || x < 0 || !oct_dtype_is_real(g->value[x].dtype) ||
+            !oct_dtype_is_real(g->value[v].dtype))
+            break;
+        v = x;
+    }
+    return v;
+}
+
 /* The value before a Softmax, Sigmoid or the like at an output; otherwise the output itself. After these functions most
  * errors vanish, so that results on few samples would depend on luck. The Sigmoid of a map is an exception: it has many
  * values, and most of them are so far from 0 before it that they would outweigh the few that matter. */
 static int logits_of(const oct_graph *g, int v)
 {
     const bool map = g->value[v].shape.rank > 3;
-    int found = v;
+    int found = v = before_cast(g, v);
     for (int p = g->value[v].producer; p >= 0; p = g->value[v].producer) {
         const oct_op *op = oct_op_of(g, p);
         if (!op || !(op->fixed_range || op->quant == OCT_QUANT_SAME) || g->node[p].in[0] < 0)
