@@ -110,6 +110,7 @@ typedef struct oct_step_info {
     const char *algorithm, *kernel; /* the algorithm, and the record of the multiplying kernel (oct_step); "": none */
     double seconds;
     bool weighted;               /* a layer with weights (oct_step_has_weights) */
+    int bits;                    /* of a weight that is stored in blocks; 0: none is */
     uint64_t calls, macs, bytes; /* multiply-accumulates and bytes read and written per call */
     uint64_t constants, made;    /* of these, bytes of constants and of results */
 } oct_step_info;

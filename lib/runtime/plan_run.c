@@ -247,6 +247,11 @@ size_t oct_plan_n_steps(const oct_plan *p)
     return n;
 }
 
+int rt_block_bits(const oct_node *n)
+{
+    return (int)oct_node_int(n, "bits", oct_node_int(n, "expert_weight_bits", 4));
+}
+
 static oct_step_info step_info(const oct_plan *p, const rt_step *st)
 {
     const oct_node *n = st->s.node;
@@ -281,6 +286,7 @@ static oct_step_info step_info(const oct_plan *p, const rt_step *st)
         info.constants += t->constant ? bytes : 0;
         info.made += k >= st->s.n_in ? bytes : 0;
     }
+    info.bits = n && strcmp(info.scheme, "weight-only") == 0 ? rt_block_bits(n) : 0;
     return info;
 }
 

@@ -438,6 +438,27 @@ static void uncertain_gates(void **state)
     }
 }
 
+/* A layer whose weights are stored in blocks is counted as such, and a model of these does not read as a failure. What
+ * samples cannot tell has no colour. */
+static void weights_in_blocks(void **state)
+{
+    static const char *const said[] = { "<span class=\"soft\">within noise</span>",
+                                        "<dt>Layers in 4 bits</dt><dd>19<small>of 22",
+                                        "<dt>Layers in 8 bits</dt><dd>3<small>of 22" };
+    made *m = make();
+    m->model[1].integer_steps = 0;
+    m->model[1].block_steps[4] = 19;
+    m->model[1].block_steps[8] = 3;
+    m->result.n_models = 2;
+    m->context.n_gates = 0;
+    oct_buf b = OCT_BUF_INIT;
+    oct_report_html(report_of(m), &b);
+    in_order(oct_buf_str(&b), said, OCT_COUNT(said));
+    assert_null(strstr(oct_buf_str(&b), "Layers on integers"));
+    oct_buf_free(&b);
+    end(m);
+}
+
 /* Names from models make no element, and the page's script is its only one. */
 static void hostile_names(void **state)
 {
@@ -634,6 +655,7 @@ int main(void)
         cmocka_unit_test(classes_of_boxes),
         cmocka_unit_test(rates),
         cmocka_unit_test(uncertain_gates),
+        cmocka_unit_test(weights_in_blocks),
         cmocka_unit_test(hostile_names),
         cmocka_unit_test(what_is_clipped),
         cmocka_unit_test(weights_by_channel),

@@ -195,6 +195,45 @@ static void bytes_row(oct_table *t, const oct_item *report, const char *title, c
                                   oct_item_number(only_quant(report), member), better, worse));
 }
 
+static int64_t layers_in_blocks(const oct_item *model, int64_t bits)
+{
+    const oct_item *blocks = oct_item_at(model, "blocks");
+    for (const oct_item *b = NULL; (b = oct_item_next(blocks, b));)
+        if (oct_item_whole(b, "bits") == bits)
+            return oct_item_whole(b, "layers");
+    return 0;
+}
+
+static void layers_row(oct_table *t, const oct_item *report, const char *title, int64_t bits)
+{
+    oct_table_row(t);
+    oct_table_cell(t, "%s", title);
+    for (const oct_item *k = NULL; (k = oct_item_next(models_of(report), k));)
+        oct_table_cell(t, oct_item_text(k, "runner") ? "not known" : "%lld of %lld",
+                       (long long)(bits ? layers_in_blocks(k, bits) : oct_item_whole(k, "integer_layers")),
+                       (long long)oct_item_whole(k, "weighted_layers"));
+}
+
+/* How many layers are int8, and how many have weights in blocks; only kinds that a model has, if it has any. */
+static void layers_rows(oct_table *t, const oct_item *report)
+{
+    enum { MOST_BITS = 8 };
+    char title[24];
+    bool integer = false, blocks[MOST_BITS + 1] = { false }, any = false;
+    for (const oct_item *k = NULL; (k = oct_item_next(models_of(report), k));) {
+        integer |= oct_item_number(k, "integer_layers") > 0;
+        for (int bits = 1; bits <= MOST_BITS; bits++)
+            any |= blocks[bits] |= layers_in_blocks(k, bits) > 0;
+    }
+    if (integer || !any)
+        layers_row(t, report, "int8 layers", 0);
+    for (int bits = 1; bits <= MOST_BITS; bits++) {
+        snprintf(title, sizeof title, "layers in %d bits", bits);
+        if (blocks[bits])
+            layers_row(t, report, title, bits);
+    }
+}
+
 static oct_status print_summary(const oct_item *report, FILE *f, oct_err *err)
 {
     const size_t n = oct_item_count(models_of(report), "");
@@ -209,13 +248,7 @@ static oct_status print_summary(const oct_item *report, FILE *f, oct_err *err)
     latency_rows(t, report);
     bytes_row(t, report, "size", "size_bytes", "smaller", "larger");
     bytes_row(t, report, "memory", "peak_bytes", "less", "more");
-    oct_table_row(t);
-    oct_table_cell(t, "int8 layers");
-    for (const oct_item *k = NULL; (k = oct_item_next(models_of(report), k));)
-        oct_table_cell(t, oct_item_text(k, "runner") ? "not known" : "%.0f of %.0f",
-                       oct_item_number(k, "integer_layers"), oct_item_number(k, "weighted_layers"));
-    if (n == 2)
-        oct_table_cell(t, "Conv, Gemm, MatMul");
+    layers_rows(t, report);
     oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);
     return s;

@@ -73,6 +73,7 @@ static void put_notes(oct_json *j, size_t k, const void *notes)
     const page_work *w = notes;
     if (!k)
         return;
+    oct_session_answer(w->s, j);
     put_nodes(j, &w->s->c);
     oct_report_passes(j, &w->s->c);
     oct_report_methods(j, &w->s->c);

@@ -88,6 +88,13 @@ static double bytes_before(const ev_page *p, const char *member)
     return v > 0 ? v : 0;
 }
 
+/* Whether the item of an answer is about something else than the one before. */
+bool ev_is_other_subject(const ev_page *p)
+{
+    return p->i == 0 ||
+           strcmp(oct_item_text(p->x, "about"), oct_item_text(oct_item_of(p->list, p->i - 1), "about")) != 0;
+}
+
 /* " is 3.67 times smaller than m.onnx" */
 void ev_put_size_said(ev_page *p)
 {
@@ -106,6 +113,12 @@ bool ev_is_speed_unknown(const ev_page *p)
 {
     const char *verdict = oct_item_text(p->model, "speed.verdict");
     return verdict && strcmp(verdict, "unknown") == 0;
+}
+
+/* Of a model whose weights are stored in blocks, no layer need run on integers. */
+bool ev_is_says_integers(const ev_page *p)
+{
+    return oct_item_number(p->model, "integer_layers") > 0 || !oct_item_count(p->model, "blocks");
 }
 
 void ev_put_speed_said(ev_page *p)
@@ -159,17 +172,25 @@ void ev_put_figure(ev_page *p)
     ev_page_value(p, p->metric, ev_page_score(p));
 }
 
+/* What the samples cannot tell is neither good nor bad. Of a metric that compares with float itself, a difference is no
+ * loss. */
 void ev_put_figure_said(ev_page *p)
 {
     const oct_item *drop = ev_page_drop(p);
-    const bool relative = oct_item_true(p->metric, "relative"), noise = oct_item_true(drop, "within_noise"),
-               worse = oct_item_number(drop, "value") > 0;
-    if (drop && !relative) {
-        oct_buf_puts(p->b, "float ");
-        ev_page_value(p, p->metric, oct_item_number(drop, "float"));
+    const bool noise = oct_item_true(drop, "within_noise"), worse = oct_item_number(drop, "value") > 0;
+    if (oct_item_true(p->metric, "relative")) {
+        oct_buf_puts(p->b, "against float");
+        return;
     }
+    if (!drop)
+        return;
+    oct_buf_puts(p->b, "float ");
+    ev_page_value(p, p->metric, oct_item_number(drop, "float"));
     if (!isnan(oct_item_number(drop, "low")))
-        oct_buf_printf(p->b, "%s<span class=\"%s\">%s</span>", relative ? "" : "; ", noise || !worse ? "good" : "bad",
+        oct_buf_printf(p->b, "; <span class=\"%s\">%s</span>",
+                       noise   ? "soft"
+                       : worse ? "bad"
+                               : "good",
                        noise   ? "within noise"
                        : worse ? "beyond noise"
                                : "better");

@@ -27,7 +27,7 @@ typedef struct oct_report_context {
      * of this run */
     const char *title, *which, *command;
     /* Puts what else is known of model k as members of it: "nodes" (what was decided of each), "passes", "methods",
-     * "findings", "size" and "made_by" (the command); NULL: nothing is. */
+     * "findings", "size", "made_by" (the command) and "answer" (what stands first); NULL: nothing is. */
     void (*put_notes)(oct_json *j, size_t k, const void *notes);
     const void *notes;
 } oct_report_context;

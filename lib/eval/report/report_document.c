@@ -405,6 +405,20 @@ static void put_of_plan(oct_json *j, const oct_eval_model_result *m, const char 
         oct_json_int(j, key, (int64_t)n);
 }
 
+/* Layers whose weights are stored in blocks, by the number of bits. */
+static void put_blocks(oct_json *j, const oct_eval_model_result *m)
+{
+    oct_json_open(j, "blocks", '[');
+    for (int bits = 1; bits <= OCT_MOST_BLOCK_BITS; bits++)
+        if (m->block_steps[bits]) {
+            oct_json_open(j, NULL, '{');
+            oct_json_int(j, "bits", bits);
+            oct_json_int(j, "layers", (int64_t)m->block_steps[bits]);
+            oct_json_close(j);
+        }
+    oct_json_close(j);
+}
+
 /* whole: for all that is known of the model; NULL: its figures alone. */
 static void put_model(oct_json *j, const char *key, const oct_eval_result *r, size_t k, const oct_report_context *whole)
 {
@@ -420,6 +434,7 @@ static void put_model(oct_json *j, const char *key, const oct_eval_result *r, si
     put_of_plan(j, m, "live_bytes", m->live_bytes);
     put_of_plan(j, m, "weighted_layers", m->weighted_steps);
     put_of_plan(j, m, "integer_layers", m->integer_steps);
+    put_blocks(j, m);
     oct_json_bool(j, "batch_scales", m->batch_scales);
     if (k > 0) {
         oct_json_open(j, "outputs", '[');

@@ -23,6 +23,8 @@
 #include "graph/graph.h"
 #include "runtime/carry.h"
 
+enum { OCT_MOST_BLOCK_BITS = 8 }; /* of weights that are stored in blocks */
+
 typedef struct oct_eval_model {
     const char *name;              /* the name in reports: the path */
     const oct_graph *graph;        /* borrowed; not changed */
@@ -167,6 +169,7 @@ typedef struct oct_eval_model_result {
     oct_class_table classes; /* filled if samples have labels and per_class is set */
     size_t integer_steps,
         weighted_steps; /* weighted: how many layers have constant weights; integer: how many of them run on int8 */
+    size_t block_steps[OCT_MOST_BLOCK_BITS + 1]; /* by number of bits: how many of them store weights in blocks */
     oct_eval_step *steps;
     size_t n_steps;
     oct_eval_cost_row *costs; /* if oct_eval_options.profile is set, for all models but the first: in the order of the

@@ -78,6 +78,8 @@ static oct_status describe_plan(const ev_timed *t, const oct_array *arrays, oct_
             continue;
         r->weighted_steps++;
         r->integer_steps += strcmp(s.scheme, "int8") == 0;
+        if (s.bits > 0 && s.bits <= OCT_MOST_BLOCK_BITS)
+            r->block_steps[s.bits]++;
     }
     return OCT_OK;
 }
