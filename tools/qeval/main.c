@@ -23,7 +23,7 @@ static oct_status print_reports(session *s, const oct_item *report, oct_err *err
     oct_progress_clear(&s->cli->progress);
     if (!report)
         return oct_nomem(err);
-    if (!s->cli->quiet || f == s->cli->out)
+    if (!s->cli->quiet || (f == s->cli->out && !s->cli->json))
         OCT_TRY(qeval_print(report, oct_evaluation_shows_layers(s->of), s->a->x.profile, s->cli->verbose, f, err));
     OCT_TRY(tool_write_report(s->cli->json, oct_json_text, report, err));
     OCT_TRY(tool_write_report(s->a->x.html, oct_report_html, report, err));

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORST = 3, PROFILE_ROWS = 30 };
+enum { WORST = 3, PROFILE_ROWS = 30, FEW_METRICS = 3 };
 #define BAD_DB 20           /* a layer's own SQNR below which something is to be done */
 #define MANY_SATURATED 0.01 /* share of its values */
 #define FEW_CODES 0.25      /* share of the quantized values */
@@ -72,19 +72,31 @@ static const oct_item *only_quant(const oct_item *report)
     return oct_item_count(models_of(report), "") == 2 ? oct_item_of(models_of(report), 1) : NULL;
 }
 
-static void score_rows(oct_table *t, const oct_item *report)
+/* Of many metrics, those that compare with float say much the same: SQNR speaks for them. */
+static bool is_extra(const oct_item *report, const oct_item *metric)
 {
-    const oct_item *metrics = oct_item_at(report, "metrics");
+    return oct_item_count(oct_item_at(report, "metrics"), "") > FEW_METRICS && oct_item_true(metric, "relative") &&
+           strcmp(oct_item_text(metric, "unit"), "dB") != 0 &&
+           metric != qeval_counting(report, oct_item_of(models_of(report), 1));
+}
+
+static void score_rows(oct_table *t, const oct_item *report, bool every)
+{
+    const oct_item *metrics = oct_item_at(report, "metrics"), *quant = only_quant(report);
     char text[48];
     for (const oct_item *m = NULL; (m = oct_item_next(metrics, m));) {
-        const char *name = oct_item_text(m, "name"), *drop = oct_item_text(drop_of(only_quant(report), m), "text");
+        const char *name = oct_item_text(m, "name"), *drop = oct_item_text(drop_of(quant, m), "text");
+        if (!every && is_extra(report, m))
+            continue;
         oct_table_row(t);
         oct_table_cell(t, "%s", name);
         for (const oct_item *k = NULL; (k = oct_item_next(models_of(report), k));)
             oct_table_cell(t, "%s",
                            value_text(text, m, oct_item_number(oct_item_member(oct_item_at(k, "metrics"), name), "")));
-        if (drop && !oct_item_true(m, "relative"))
-            oct_table_cell(t, "%s", drop);
+        if (drop && !oct_item_true(m, "relative")) /* the verdict has the interval of the one that counts */
+            oct_table_cell(t, "%.*s",
+                           (int)(!every && m == qeval_counting(report, quant) ? strcspn(drop, "(,") : strlen(drop)),
+                           drop);
     }
 }
 
@@ -105,21 +117,38 @@ static void print_drops(const oct_item *report, FILE *f)
     }
 }
 
-/* A line for each gate, model by model: a mark and a text. */
-static void print_gates(const oct_item *report, FILE *f)
+/* An item for each gate of a model: a mark and a text. Those that are met for certain are only named, if not every text
+ * is wanted. */
+static void print_gates_of(const oct_item *report, size_t k, bool every, FILE *f)
 {
     const oct_item *gates = oct_item_at(report, "gates");
-    int64_t of = 0;
+    oct_buf named = OCT_BUF_INIT;
     for (const oct_item *g = NULL; (g = oct_item_next(gates, g));) {
         const bool met = oct_item_true(g, "met"), unsure = oct_item_true(g, "unsure");
-        if (oct_item_whole(g, "model_number") != of)
-            oct_print(f, only_quant(report) ? "\ngates\n" : "\ngates of %s\n",
-                      oct_path_base(oct_item_text(g, "model")));
-        of = oct_item_whole(g, "model_number");
-        tool_print_item(unsure ? met ? "  met?" : "  MISSED?"
-                        : met  ? "  met"
-                               : "  MISSED",
-                        oct_item_text(g, "text"), f);
+        if (oct_item_whole(g, "model_number") != (int64_t)k)
+            continue;
+        if (met && !unsure && !every)
+            oct_buf_printf(&named, "%s%s", named.len ? ", " : "", oct_item_text(g, "title"));
+        else
+            tool_print_item(unsure ? met ? "  met?" : "  MISSED?"
+                            : met  ? "  met"
+                                   : "  MISSED",
+                            oct_item_text(g, "text"), f);
+    }
+    if (named.len)
+        tool_print_item("  met", oct_buf_str(&named), f);
+    oct_buf_free(&named);
+}
+
+static void print_gates(const oct_item *report, bool every, FILE *f)
+{
+    const size_t n = oct_item_count(models_of(report), "");
+    for (size_t k = 1; k < n && oct_item_count(oct_item_at(report, "gates"), ""); k++) {
+        if (only_quant(report))
+            oct_print(f, "\n");
+        else
+            oct_print(f, "\ngates of %s\n", name_of(oct_item_of(models_of(report), k)));
+        print_gates_of(report, k, every, f);
     }
 }
 
@@ -154,7 +183,7 @@ static const char *time_cell(char dst[TOOL_CELL], const oct_item *row, const cha
     return dst;
 }
 
-static void latency_rows(oct_table *t, const oct_item *report)
+static void latency_rows(oct_table *t, const oct_item *report, bool every)
 {
     const oct_item *models = models_of(report), *quant = only_quant(report);
     const double threads = oct_item_number(report, "threads");
@@ -167,6 +196,8 @@ static void latency_rows(oct_table *t, const oct_item *report)
         oct_table_cell(t, "%s", time_cell(cell, k, "latency_ms"));
     if (quant)
         oct_table_cell(t, "%s", oct_item_at(quant, "speed") ? oct_item_text(quant, "speed.text") : "");
+    if (!every)
+        return;
     oct_table_row(t);
     oct_table_cell(t, "  quartiles");
     for (const oct_item *k = NULL; (k = oct_item_next(models, k));) {
@@ -234,7 +265,7 @@ static void layers_rows(oct_table *t, const oct_item *report)
     }
 }
 
-static oct_status print_summary(const oct_item *report, FILE *f, oct_err *err)
+static oct_status print_summary(const oct_item *report, bool every, FILE *f, oct_err *err)
 {
     const size_t n = oct_item_count(models_of(report), "");
     char title[24];
@@ -244,8 +275,8 @@ static oct_status print_summary(const oct_item *report, FILE *f, oct_err *err)
         oct_table_column(t, title_of(title, k, n), OCT_RIGHT);
     if (n == 2)
         oct_table_column(t, "difference", OCT_LEFT);
-    score_rows(t, report);
-    latency_rows(t, report);
+    score_rows(t, report, every);
+    latency_rows(t, report, every);
     bytes_row(t, report, "size", "size_bytes", "smaller", "larger");
     bytes_row(t, report, "memory", "peak_bytes", "less", "more");
     layers_rows(t, report);
@@ -286,7 +317,28 @@ static const char *length_cell(char dst[TOOL_CELL], const oct_item *row, const c
     return apart ? dst : "";
 }
 
-static oct_status print_outputs(const oct_item *report, const oct_item *model, FILE *f, oct_err *err)
+/* The worst of several outputs. */
+static void print_worst_output(const oct_item *report, const oct_item *model, FILE *f)
+{
+    const oct_item *outputs = oct_item_at(model, "outputs"), *worst = NULL;
+    const size_t n = oct_item_count(outputs, "");
+    char db[TOOL_CELL];
+    for (const oct_item *o = NULL; (o = oct_item_next(outputs, o));)
+        if (!isnan(oct_item_number(o, "sqnr_db")) &&
+            !(oct_item_number(worst, "sqnr_db") <= oct_item_number(o, "sqnr_db")))
+            worst = o;
+    if (n < 2 || !worst)
+        return;
+    oct_buf b = OCT_BUF_INIT;
+    if (!only_quant(report))
+        oct_buf_printf(&b, "%s: ", name_of(model));
+    oct_buf_printf(&b, "%s is the worst of %zu: SQNR %s.", oct_item_text(worst, "name"), n,
+                   oct_fmt_db(db, oct_item_number(worst, "sqnr_db")));
+    tool_print_item("Outputs", oct_buf_str(&b), f);
+    oct_buf_free(&b);
+}
+
+static oct_status print_outputs(const oct_item *report, const oct_item *model, bool every, FILE *f, oct_err *err)
 {
     static const tool_column matched = { "matched", "matched", tool_percent_cell },
                              length = { "other length", "other_length", length_cell };
@@ -300,6 +352,10 @@ static oct_status print_outputs(const oct_item *report, const oct_item *model, F
     for (const oct_item *o = NULL; (o = oct_item_next(outputs, o));) {
         codes |= !strstr(oct_item_text(o, "holds"), "numbers");
         apart |= oct_item_whole(o, "other_length") > 0;
+    }
+    if (!every && !apart && !codes) {
+        print_worst_output(report, model, f);
+        return OCT_OK;
     }
     if (oct_item_count(outputs, "") < 2 && !apart) /* the metrics say all of it */
         return OCT_OK;
@@ -371,6 +427,25 @@ static void print_advice(const oct_item *layers, FILE *f)
     oct_buf_free(&b);
 }
 
+/* The worst layers in a sentence. */
+static void print_worst_layers(const oct_item *report, const oct_item *model, FILE *f)
+{
+    const oct_item *layers = oct_item_at(model, "layers"), *l = NULL;
+    char db[TOOL_CELL];
+    oct_buf b = OCT_BUF_INIT;
+    if (!only_quant(report))
+        oct_buf_printf(&b, "%s: ", name_of(model));
+    for (int i = 0; i < WORST && (l = oct_item_next(layers, l)); i++) {
+        const bool own = oct_item_at(l, "own_sqnr_db") != NULL;
+        oct_buf_printf(&b, "%s%s (%s) %s%s", i ? ", " : "", oct_item_text(l, "name"), oct_item_text(l, "op"),
+                       tool_db_cell(db, l, own ? "own_sqnr_db" : "sqnr_db"), own ? i ? "" : " alone" : " in all");
+    }
+    oct_buf_puts(&b, ".");
+    tool_print_item("Worst", oct_buf_str(&b), f);
+    oct_buf_free(&b);
+    print_advice(layers, f);
+}
+
 static oct_status print_layers(const oct_item *report, const oct_item *model, bool all, bool every, FILE *f,
                                oct_err *err)
 {
@@ -388,11 +463,14 @@ static oct_status print_layers(const oct_item *report, const oct_item *model, bo
     char count[32];
     if (!oct_item_count(layers, ""))
         return OCT_OK;
+    if (!all && !every) {
+        print_worst_layers(report, model, f);
+        return OCT_OK;
+    }
     oct_print(f, "\n%s%s%s (%s samples)\n", all ? "layers" : "worst layers", many ? " of " : "",
               many ? name_of(model) : "", oct_fmt_count(count, oct_item_whole(report, "layer_samples")));
     OCT_TRY(tool_print_rows(layers, all ? SIZE_MAX : WORST, column, OCT_COUNT(column), f, err));
-    if (every || all)
-        print_legend(layers, f);
+    print_legend(layers, f);
     print_advice(layers, f);
     return OCT_OK;
 }
@@ -525,31 +603,38 @@ static oct_status print_sweep(const oct_item *report, FILE *f, oct_err *err)
 
 /* ---- the whole ---- */
 
-static void print_head(const oct_item *report, FILE *f)
+/* every: also what the verdict and the command line have said. */
+static void print_head(const oct_item *report, bool every, FILE *f)
 {
     const oct_item *models = models_of(report);
     const char *preprocess = oct_item_text(report, "preprocess");
     const int64_t samples = oct_item_whole(report, "samples"), bad = oct_item_whole(report, "bad_samples");
     char text[OCT_RUNNER_TEXT], count[32], title[24];
     size_t i = 0, n = oct_item_count(models, "");
-    for (const oct_item *k = NULL; (k = oct_item_next(models, k));)
+    every |= n != 2;
+    for (const oct_item *k = NULL; every && (k = oct_item_next(models, k));)
         oct_print(f,
                   n == 2 && !i ? "%s %s, "
                   : n > 2 && i ? "%-8s %s\n"
                                : "%s %s\n",
                   title_of(title, i, n), oct_item_text(k, "path")),
             i++;
-    oct_print(f, "%s sample%s", oct_fmt_count(count, samples), samples == 1 ? "" : "s");
+    if (every || bad)
+        oct_print(f, "%s sample%s", oct_fmt_count(count, samples), samples == 1 ? "" : "s");
     if (bad)
         oct_print(f, ", %s broken and left out", oct_fmt_count(count, bad));
-    oct_print(f, "; %s\n", preprocess && *preprocess ? preprocess : "no preprocessing");
+    if (every)
+        oct_print(f, "; %s", preprocess && *preprocess ? preprocess : "no preprocessing");
+    if (every || bad)
+        oct_print(f, "\n");
     for (const oct_item *k = NULL; (k = oct_item_next(models, k));)
         if (oct_report_runner(text, k))
             oct_print(f, "%s %s\n", name_of(k), text);
     for (const oct_item *k = NULL; (k = oct_item_next(models, k));)
         if (oct_report_batch(text, report, k))
             oct_print(f, "%s %s\n", name_of(k), text);
-    fputc('\n', f);
+    if (every)
+        fputc('\n', f);
 }
 
 oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, bool every, FILE *f, oct_err *err)
@@ -557,14 +642,16 @@ oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, bool
     const oct_item *models = models_of(report);
     const size_t n = oct_item_count(models, "");
     qeval_print_verdict(report, f);
-    print_head(report, f);
-    OCT_TRY(print_summary(report, f, err));
+    print_head(report, every, f);
+    OCT_TRY(print_summary(report, every, f, err));
     print_drops(report, f);
     if (every)
         print_method(report, f);
-    print_gates(report, f);
+    print_gates(report, every, f);
+    if (!every && !all_layers && n > 1 && !oct_item_at(report, "gates"))
+        oct_print(f, "\n");
     for (size_t k = 1; k < n; k++) {
-        OCT_TRY(print_outputs(report, oct_item_of(models, k), f, err));
+        OCT_TRY(print_outputs(report, oct_item_of(models, k), every, f, err));
         OCT_TRY(print_layers(report, oct_item_of(models, k), all_layers, every, f, err));
     }
     for (size_t k = n > 1 ? 1 : 0; k < n; k++)
@@ -575,7 +662,9 @@ oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, bool
     for (size_t k = 0; steps && k < n; k++)
         OCT_TRY(print_steps(oct_item_of(models, k), all_layers || n == 1, f, err));
     if (oct_item_is_any(oct_item_at(report, "float.latency_ms")) || oct_item_at(report, "sweep") ||
-        (steps && oct_item_at(oct_item_of(models, 0), "profile")))
-        oct_print(f, "\n%s\n", oct_item_text(report, "environment.text"));
+        (steps && oct_item_at(oct_item_of(models, 0), "profile"))) {
+        oct_print(f, every ? "\n" : "");
+        tool_print_item("Machine", oct_item_text(report, "environment.text"), f);
+    }
     return OCT_OK;
 }

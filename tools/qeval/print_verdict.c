@@ -9,9 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The metric that counts: the first that is judged by labels, else the first share of samples that float agrees with.
- */
-static const oct_item *counting(const oct_item *report, const oct_item *model)
+const oct_item *qeval_counting(const oct_item *report, const oct_item *model)
 {
     const oct_item *metrics = oct_item_at(report, "metrics"), *any = NULL;
     for (const oct_item *m = NULL; (m = oct_item_next(metrics, m));) {
@@ -28,7 +26,7 @@ static const oct_item *counting(const oct_item *report, const oct_item *model)
 /* "As accurate as float, as far as 400 samples tell: top1 0.00 points (95 %: ...), within noise." */
 static void put_accuracy(const oct_item *report, const oct_item *model, oct_buf *b)
 {
-    const oct_item *m = counting(report, model);
+    const oct_item *m = qeval_counting(report, model);
     const char *name = m ? oct_item_text(m, "name") : "";
     const oct_item *drop = m ? oct_item_member(oct_item_at(model, "drop"), name) : NULL;
     const double db = oct_item_number(model, "output_sqnr_db");
@@ -45,8 +43,10 @@ static void put_accuracy(const oct_item *report, const oct_item *model, oct_buf 
                        oct_fmt_percent(text,
                                        oct_item_number(oct_item_member(oct_item_at(model, "metrics"), name), "")));
     } else if (isfinite(db)) {
-        oct_buf_printf(b, "output SQNR %s: the error is %.2g %% of the signal.", oct_fmt_db(text, db),
-                       100 * pow(10, -db / 20));
+        const int64_t n = oct_item_whole(report, "samples");
+        oct_buf_printf(b, "output SQNR %s", oct_fmt_db(text, db));
+        oct_buf_printf(b, " on %s sample%s: the error is %.2g %% of the signal.", oct_fmt_count(text, n),
+                       n == 1 ? "" : "s", 100 * pow(10, -db / 20));
     } else {
         oct_buf_puts(b, "compared with float.");
     }

@@ -24,11 +24,15 @@ typedef struct qeval_args {
     const char *outputs, *junit, *markdown, *sensitivity_file;
 } qeval_args;
 
-/* Prints the comparison: the verdict, then tables. every: with what explains them. all_layers: every layer, not only
+/* Prints the comparison: the verdict, the numbers that matter, gates and the worst layers. every: all tables, with what
+ * explains them. all_layers: every layer, not only
  * the worst ones; steps: the profile of steps, if there is one. */
 oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, bool every, FILE *f, oct_err *err);
 
-/* print_verdict.c: prints in a sentence or two whether each quantized model is as accurate, and meets its gates. */
+/* print_verdict.c: the metric that counts: the first that is judged by labels, else the first share of samples that
+ * float agrees with; NULL: there is none. */
+const oct_item *qeval_counting(const oct_item *report, const oct_item *model);
+/* Prints in a sentence or two whether each quantized model is as accurate, and meets its gates. */
 void qeval_print_verdict(const oct_item *report, FILE *f);
 /* print_classes.c: prints each class of a model and which classes are confused, if that was requested. */
 oct_status qeval_print_classes(const oct_item *report, const oct_item *model, FILE *f, oct_err *err);

@@ -25,7 +25,7 @@ static oct_status print(oct_cli *cli, const oct_item *report, oct_err *err)
     oct_progress_clear(&cli->progress);
     if (!report)
         return oct_nomem(err);
-    if (!cli->quiet || f == cli->out) {
+    if (!cli->quiet || (f == cli->out && !cli->json)) {
         print_found(report, f);
         OCT_TRY(tool_print_causes(oct_item_at(report, "sensitivity"), cli->verbose, f, err));
         if (oct_item_at(report, "text"))
