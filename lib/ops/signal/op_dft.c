@@ -1,7 +1,7 @@
 /* lib/ops/signal/op_dft.c -- DFT (whole, one-sided, inverse) and STFT, computed in double. */
+#include "kernels/fft.h"
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
-#include "ops/signal/fft.h"
 
 #include <string.h>
 

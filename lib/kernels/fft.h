@@ -1,6 +1,6 @@
-/* lib/ops/signal/fft.h -- discrete Fourier transform of complex double values, any length. */
-#ifndef OCT_OPS_FFT_H
-#define OCT_OPS_FFT_H
+/* lib/kernels/fft.h -- discrete Fourier transform of complex double values, any length. */
+#ifndef OCT_KERNELS_FFT_H
+#define OCT_KERNELS_FFT_H
 
 #include "base/mem.h"
 

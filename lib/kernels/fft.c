@@ -1,5 +1,5 @@
-/* Discrete Fourier transforms. */
-#include "ops/signal/fft.h"
+/* lib/kernels/fft.c -- discrete Fourier transforms. */
+#include "kernels/fft.h"
 
 #include "kernels/math.h"
 
