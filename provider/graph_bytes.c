@@ -588,22 +588,51 @@ static int by_name(const void *a, const void *b)
     return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-/* In a view of ONNX Runtime 1.23 an input stands in the list as often as nodes read it. */
-static ort_status *drop_repeated(const ort_api *api, const ort_value_info **list, size_t n)
+/* Adds the names of what the nodes of g make, each with 0. */
+static ort_status *add_made(const ort_api *api, const ort_graph *g, named **all, size_t *k)
+{
+    const ort_node **nodes = NULL;
+    const ort_value_info **list = NULL;
+    size_t n, count;
+    ort_status *s = NULL;
+    TAKE_LIST(api, Graph_GetNumNodes, Graph_GetNodes, g, nodes, n);
+    for (size_t i = 0; i < n && !s; i++) {
+        s = api->Node_GetNumOutputs(nodes[i], &count);
+        named *more = s ? NULL : realloc(*all, (*k + count + 1) * sizeof *more);
+        const ort_value_info **longer = more ? realloc(list, (count + 1) * sizeof *list) : NULL;
+        *all = more ? more : *all;
+        list = longer ? longer : list;
+        s = s || longer ? s : no_memory(api);
+        s = s ? s : api->Node_GetOutputs(nodes[i], list, count);
+        for (size_t j = 0; j < count && !s; j++)
+            if (list[j]) {
+                (*all)[*k].at = 0;
+                s = api->GetValueInfoName(list[j], &(*all)[(*k)++].name);
+            }
+    }
+    free(list);
+    free(nodes);
+    return s;
+}
+
+/* In a view of ONNX Runtime 1.23 an input stands in the list as often as nodes read it, and what a node reads is an
+ * input also where a later node of the list makes it. */
+static ort_status *drop_repeated(const ort_api *api, const ort_graph *g, const ort_value_info **list, size_t n)
 {
     named *all = calloc(n + 1, sizeof *all);
     ort_status *s = all ? NULL : no_memory(api);
     size_t k = 0;
     for (size_t i = 0; i < n && !s; i++)
         if (list[i]) {
-            all[k].at = i;
+            all[k].at = i + 1;
             s = api->GetValueInfoName(list[i], &all[k++].name);
         }
+    s = s ? s : add_made(api, g, &all, &k);
     if (!s)
         qsort(all, k, sizeof *all, by_name);
     for (size_t i = 1; i < k && !s; i++)
-        if (strcmp(all[i].name, all[i - 1].name) == 0)
-            list[all[i].at] = NULL;
+        if (all[i].at && strcmp(all[i].name, all[i - 1].name) == 0)
+            list[all[i].at - 1] = NULL;
     free(all);
     return s;
 }
@@ -620,7 +649,7 @@ static ort_status *put_inputs(const writer *w, bytes *b, const ort_graph *g)
         s = api->ValueInfo_IsConstantInitializer(list[i], &constant);
         list[i] = constant ? NULL : list[i];
     }
-    s = s ? s : drop_repeated(api, list, n);
+    s = s ? s : drop_repeated(api, g, list, n);
     s = s ? s : put_values(w, b, 11, list, n);
     free(list);
     return s;
