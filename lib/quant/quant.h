@@ -125,6 +125,8 @@ void oct_qjob_destroy(oct_qjob *j);
 /* Applies the policy again, including late rules, with the statistics (NULL: none) that rules ask for. The list of
  * wanted values may change, and decisions must be made anew. */
 oct_status oct_qjob_reread(oct_qjob *j, const oct_calib *c, oct_err *err);
+/* Applies the policy again as if the job had been made with another scheme, on the graph as it is. The same follows. */
+oct_status oct_qjob_set_scheme(oct_qjob *j, oct_scheme scheme, oct_err *err);
 /* Multiplications of all layers of g in one run, counted as by oct_node_macs, where a batch size that is not fixed
  * counts as one; 1 if none is known. */
 int64_t oct_graph_macs(const oct_graph *g);

@@ -1620,15 +1620,28 @@ static void remedies_are_named(void **state)
         oct_remedy found;
         const oct_sensitivity *s;
         const char *says;
-    } cases[] = { { { 0.312, 22.04 }, &good, "below 20; --budget 32 leaves more layers float, with 22.0 dB" },
-                  { { 0, 0 }, &good, "--scheme stored leaves activations float, with 31.2 dB" },
-                  { { 0, 0 }, &weak, "--scheme fp16 loses less (a guess)" },
-                  { { 0, 0 }, NULL, "(a guess)" } };
+        oct_dynamic_trial dynamic;
+    } cases[] = { { { 0.312, 22.04 }, &good, "below 20; --budget 32 leaves more layers float, with 22.0 dB", { 0 } },
+                  { { 0, 0 }, &good, "--scheme stored leaves activations float, with 31.2 dB", { 0 } },
+                  { { 0, 0 }, &weak, "--scheme fp16 loses less (a guess)", { 0 } },
+                  { { 0, 0 }, NULL, "(a guess)", { 0 } },
+                  { { 0.312, 22.04 },
+                    &good,
+                    "--scheme dynamic has 27.1 dB when it was tried, instead of 18.0, in a file as large",
+                    { .gains = true, .before = 18, .sqnr = 27.1, .larger = 1.01 } },
+                  { { 0.312, 19 },
+                    &weak,
+                    "--scheme dynamic has 19.5 dB when it was tried, instead of 9.0, in a file about 50 % larger",
+                    { .gains = true, .before = 9, .sqnr = 19.5, .larger = 1.5 } },
+                  { { 0.312, 22.04 }, NULL, "--budget 32 ", { .gains = true, .before = 9, .sqnr = 19, .larger = 1 } },
+                  { { 0, 0 }, &good, "--scheme stored ", { .gains = true, .before = 9, .sqnr = 19, .larger = 1 } },
+                  { { 0, 0 }, &good, "--scheme stored ", { .before = 20, .sqnr = 22, .larger = 1 } } };
     for (size_t i = 0; i < OCT_COUNT(cases); i++)
         for (int poor = 0; poor < 2; poor++) {
             oct_conversion c = { .sqnr = poor ? 11 : 19.4,
                                  .arena = oct_arena_create(),
                                  .remedy = cases[i].found,
+                                 .dynamic = cases[i].dynamic,
                                  .sensitivity = cases[i].s };
             oct_conversion_warn_of_loss(&c);
             assert_true(c.n_warnings == 1 && c.lossy == poor);
@@ -1643,6 +1656,40 @@ static void keep_note(void *arg, int level, const char *text)
 {
     assert_int_equal(level, 0);
     snprintf(arg, 400, "%s", text);
+}
+
+/* Dynamic ranges that gain are said without a warning below 40 dB, and above where a score has lost. */
+static void dynamic_is_said(void **state)
+{
+    static const struct {
+        double sqnr, drop, hi;
+        bool gains, says;
+    } cases[] = { { 39.9, 0, 0.04, true, true },
+                  { 39.9, 0, 0.04, false, false },
+                  { 40.1, 0, 0.04, true, false },
+                  { 40.1, 0.02, 0.051, true, true },
+                  { 40.1, 0.02, 0.049, true, false } };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        char said[400] = "";
+        oct_eval_score score = { .drop = cases[i].drop, .lo = 0, .hi = cases[i].hi, .n = 100, .within_noise = true };
+        oct_eval_model_result models[2] = { { 0 }, { .scores = &score } };
+        oct_eval_result r = { .models = models, .n_models = 2, .n_scores = 1 };
+        oct_conversion c = { .verdict = &r,
+                             .sqnr = cases[i].sqnr,
+                             .arena = oct_arena_create(),
+                             .dynamic = { .gains = cases[i].gains, .before = 38, .sqnr = 44.25, .larger = 0.9 } };
+        c.o.listener.note = keep_note;
+        c.o.listener.arg = said;
+        GOOD(oct_metric_find("agreement", &score.metric, err));
+        oct_conversion_warn_of_loss(&c);
+        assert_true(!c.lossy && c.n_warnings == 0 && c.curable == cases[i].says);
+        if (cases[i].says)
+            assert_string_equal(said, "--scheme dynamic has 44.2 dB when it was tried, instead of 38.0, in a file "
+                                      "about 10 % smaller");
+        else
+            assert_null(strstr(said, "dynamic"));
+        oct_arena_destroy(c.arena);
+    }
 }
 
 /* Intervals that allow a loss which counts are said, with how many samples would exclude it: of 12 samples without a
@@ -2744,6 +2791,7 @@ int main(void)
         cmocka_unit_test(close_calls_are_no_loss),
         cmocka_unit_test(losses_are_warned_of),
         cmocka_unit_test(remedies_are_named),
+        cmocka_unit_test(dynamic_is_said),
         cmocka_unit_test(few_samples_are_said),
         cmocka_unit_test(enough_samples_judge),
         cmocka_unit_test(causes_of_a_method),

@@ -246,6 +246,15 @@ typedef struct oct_remedy {
     double sqnr;   /* dB that the outputs had */
 } oct_remedy;
 
+/* The scheme dynamic in place of static, tried in the simulation. */
+#define OCT_DYNAMIC_GAIN 3.0 /* dB that it must gain to be worth a word */
+typedef struct oct_dynamic_trial {
+    bool gains;           /* it gains that, and no metric that decides is worse; false also where it was not tried */
+    double before, sqnr;  /* dB of the outputs as decided, and with it */
+    double larger;        /* bytes of the weights with it, as a factor */
+    oct_eval_score score; /* with it, by the metric that decides; metric NULL: none does */
+} oct_dynamic_trial;
+
 /* An option that would win back what was lost: a budget in percent, or a scheme. */
 typedef struct oct_cure {
     double budget;
@@ -345,6 +354,7 @@ typedef struct oct_conversion {
     oct_causes causes;                         /* n is 0 if nothing was measured */
     oct_culprits culprits;
     oct_remedy remedy;
+    oct_dynamic_trial dynamic;
     oct_promotion *promoted;
     size_t n_promoted;
     uint64_t size_before, size_after; /* bytes of the files, external data included */
@@ -372,7 +382,7 @@ typedef struct oct_conversion {
     const char
         *unjudged; /* the reason why samples are there but nothing was judged; NULL: there is nothing to explain */
     bool missed;   /* a goal was not reached */
-    bool curable;  /* a warning of loss names an option that loses less: oct_conversion_cure */
+    bool curable;  /* a warning or notice of loss names an option that loses less: oct_conversion_cure */
     bool lossy;    /* a warning says that the result loses more than necessary, or more than is useful */
     double began;  /* when it began, in seconds as oct_now returns them */
     struct oct_trial_start *before_rounding; /* the decisions with which trials for the goals start (max_drop.c); NULL:

@@ -9,17 +9,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GOOD_DB 30       /* dB at the outputs: a loss above this is not worth a warning */
-#define MUCH_APART_DB 3  /* dB between the simulation and the result */
-#define MUCH_DB 6        /* dB: a few layers must cause at least so much loss */
-#define LEAST_SHARE 0.08 /* share of the loss: a site that causes less is no suspect */
-#define LIKELY_SHARE 0.5 /* share of the loss of all suspects: if it is smaller, they are not measured */
-#define FEW 0.03         /* share of the layers with weights that counts as few */
-#define CLOSE_CALLS 0.1  /* share of samples whose class may change without being counted as a loss */
-enum { POOR_DB = 12 };   /* dB at the outputs: the noise has a quarter of their amplitude */
-enum { USEFUL_DB = 20 }; /* dB: below this, the loss is said with what helps, but it fails nothing */
-#define A_POINT 0.01     /* a share of the samples: an interval that allows a larger loss is said */
-#define FIVE_POINTS 0.05 /* the same for samples without labels, where close decisions change in both directions */
+#define GOOD_DB 30         /* dB at the outputs: a loss above this is not worth a warning */
+#define MUCH_APART_DB 3    /* dB between the simulation and the result */
+#define MUCH_DB 6          /* dB: a few layers must cause at least so much loss */
+#define LEAST_SHARE 0.08   /* share of the loss: a site that causes less is no suspect */
+#define LIKELY_SHARE 0.5   /* share of the loss of all suspects: if it is smaller, they are not measured */
+#define FEW 0.03           /* share of the layers with weights that counts as few */
+#define CLOSE_CALLS 0.1    /* share of samples whose class may change without being counted as a loss */
+enum { POOR_DB = 12 };     /* dB at the outputs: the noise has a quarter of their amplitude */
+enum { USEFUL_DB = 20 };   /* dB: below this, the loss is said with what helps, but it fails nothing */
+#define NEAR_DB 40         /* dB: above this, an option that gains more is not worth a word unless a score has lost */
+#define A_POINT 0.01       /* a share of the samples: an interval that allows a larger loss is said */
+#define FIVE_POINTS 0.05   /* the same for samples without labels, where close decisions change in both directions */
+enum { SAME_PERCENT = 2 }; /* files that differ by less are said to be as large */
 enum { MOST_NEEDED = 100000 };
 enum { LEAST_FEW = 2 }; /* layers: the one that computes a value, and one that reads it */
 
@@ -223,20 +225,44 @@ enum { REMEDY_TEXT = 160 };
 oct_cure oct_conversion_cure(const oct_conversion *c)
 {
     const oct_sensitivity *s = c->sensitivity;
-    if (c->remedy.budget > 0)
+    const oct_dynamic_trial *d = &c->dynamic;
+    const bool stored = s && s->weights.sqnr >= USEFUL_DB && s->weights.sqnr > c->sqnr, budget = c->remedy.budget > 0;
+    /* Stored weights and layers in float gain no time, so that they come after dynamic ranges that are of use. */
+    if (d->gains && (d->sqnr >= USEFUL_DB || (!stored && !(budget && c->remedy.sqnr >= d->sqnr))))
+        return (oct_cure){ .scheme = "dynamic", .sqnr = d->sqnr };
+    if (budget)
         return (oct_cure){ .budget = ceil(100 * c->remedy.budget), .sqnr = c->remedy.sqnr };
-    if (s && s->weights.sqnr >= USEFUL_DB && s->weights.sqnr > c->sqnr)
+    if (stored)
         return (oct_cure){ .scheme = "stored", .sqnr = s->weights.sqnr };
     return (oct_cure){ .scheme = "fp16", .sqnr = NAN };
+}
+
+static bool is_dynamic(const oct_cure *x)
+{
+    return x->scheme && strcmp(x->scheme, "dynamic") == 0;
+}
+
+/* "in a file as large", as far as the weights tell. */
+static const char *size_of_dynamic(const oct_dynamic_trial *d, char text[64])
+{
+    const double percent = 100 * (d->larger - 1);
+    if (fabs(percent) < SAME_PERCENT)
+        return "in a file as large";
+    snprintf(text, 64, "in a file about %.0f %% %s", fabs(percent), percent > 0 ? "larger" : "smaller");
+    return text;
 }
 
 /* The cure in words. What was tried comes with its number; the rest is a guess, and says so. */
 static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
 {
     const oct_cure x = oct_conversion_cure(c);
+    char size[64];
     if (!x.scheme)
         snprintf(text, REMEDY_TEXT, "--budget %.0f leaves more layers float, with %.1f dB when it was tried", x.budget,
                  x.sqnr);
+    else if (is_dynamic(&x))
+        snprintf(text, REMEDY_TEXT, "--scheme dynamic has %.1f dB when it was tried, instead of %.1f, %s", x.sqnr,
+                 c->dynamic.before, size_of_dynamic(&c->dynamic, size));
     else if (isnan(x.sqnr))
         snprintf(text, REMEDY_TEXT, "--scheme %s loses less (a guess)", x.scheme);
     else
@@ -253,13 +279,23 @@ static double samples_needed(const oct_eval_score *x, double points)
     return ceil((double)x->n * (x->drop == 0 ? above : above * above));
 }
 
+/* The share of the samples that counts as a loss. */
+static double points_of(const oct_eval_score *x)
+{
+    return x->metric->relative ? FIVE_POINTS : A_POINT;
+}
+
+static bool allows_loss(const oct_eval_score *x)
+{
+    return oct_metric_in_percent(x->metric) && x->hi > points_of(x);
+}
+
 /* Says that the samples are too few to exclude a loss that counts. */
 static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
 {
-    const double points = x && x->metric->relative ? FIVE_POINTS : A_POINT;
-    if (!x || !oct_metric_in_percent(x->metric) || isnan(x->hi) || !(x->hi > points && x->hi - x->drop > points))
+    if (!x || !allows_loss(x) || !(x->hi - x->drop > points_of(x)))
         return;
-    const double n = samples_needed(x, points);
+    const double points = points_of(x), n = samples_needed(x, points);
     oct_conversion_say(
         c, 0,
         "%llu samples allow a loss of %s of up to %.1f points (95 %%): %s%.0f would tell %.0f point%s apart; "
@@ -267,6 +303,17 @@ static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
         (unsigned long long)x->n, x->metric->name, 100 * x->hi, n > MOST_NEEDED ? "more than " : "about ",
         fmin(n, MOST_NEEDED), 100 * points, points > A_POINT ? "s" : "",
         x->metric->relative ? "--min-agreement 95%" : "--max-drop 1%");
+}
+
+/* Without a warning: says that dynamic ranges lose less, where that may matter. Returns whether it did. */
+static bool say_dynamic(oct_conversion *c, const oct_eval_score *x)
+{
+    const oct_cure cure = oct_conversion_cure(c);
+    char helps[REMEDY_TEXT];
+    if (!is_dynamic(&cure) || !(c->sqnr < NEAR_DB || (x && x->drop > 0 && allows_loss(x))))
+        return false;
+    oct_conversion_say(c, 0, "%s", remedy(c, helps));
+    return true;
 }
 
 void oct_conversion_warn_of_loss(oct_conversion *c)
@@ -309,5 +356,6 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
     if (k->names)
         warn_of_culprits(c);
     c->lossy |= worse || broken || poor || lengths || k->names;
-    c->curable = worse || broken || c->sqnr < USEFUL_DB;
+    const bool warned = worse || broken || c->sqnr < USEFUL_DB;
+    c->curable = warned || say_dynamic(c, x);
 }

@@ -125,22 +125,44 @@ oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **j
     return s;
 }
 
-static oct_status reread(oct_qjob *j, const oct_calib *c, oct_err *err)
+/* Places everything anew by the policy. */
+static oct_status reread(oct_qjob *j, oct_err *err)
 {
-    j->opts.calib = c;
-    j->opts.late = true;
     OCT_TRY(oct_job_read_policy(j, err));
     OCT_TRY(oct_job_place(j, err));
     for (size_t i = 0; i < j->n_layer; i++)
         describe(j, j->layer[i], false);
+    return OCT_OK;
+}
+
+static oct_status reread_late(oct_qjob *j, const oct_calib *c, oct_err *err)
+{
+    j->opts.calib = c;
+    j->opts.late = true;
+    OCT_TRY(reread(j, err));
     for (size_t i = 0; i < j->n_body; i++)
-        OCT_TRY(reread(j->body[i].job, c, err));
+        OCT_TRY(reread_late(j->body[i].job, c, err));
     return OCT_OK;
 }
 
 oct_status oct_qjob_reread(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
-    OCT_TRY(reread(j, c, err));
+    OCT_TRY(reread_late(j, c, err));
+    return oct_bodies_list(j, err);
+}
+
+static oct_status reread_as(oct_qjob *j, oct_scheme scheme, oct_err *err)
+{
+    j->opts.scheme = scheme;
+    OCT_TRY(reread(j, err));
+    for (size_t i = 0; i < j->n_body; i++)
+        OCT_TRY(reread_as(j->body[i].job, scheme, err));
+    return OCT_OK;
+}
+
+oct_status oct_qjob_set_scheme(oct_qjob *j, oct_scheme scheme, oct_err *err)
+{
+    OCT_TRY(reread_as(j, scheme, err));
     return oct_bodies_list(j, err);
 }
 
