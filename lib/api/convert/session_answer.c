@@ -336,14 +336,14 @@ static reason *next_reason(reason *r, size_t n)
     return best;
 }
 
-/* Whether it says something that a layer stayed float: it has weights, or a rule or a measurement left it so. Where
- * weights alone are quantized, the rule is of a layer that computes products. */
+/* Whether it says something that a layer stayed float: it has weights, or nobody knows its operator, or a rule or a
+ * measurement left it so. Where weights alone are quantized, the rule is of a layer that computes products. */
 static bool says_float(const oct_session *s, const oct_layer *l)
 {
     const oct_scheme scheme = s->c.o.job.scheme;
     const bool weights_alone = scheme == OCT_SCHEME_WEIGHT_ONLY || scheme == OCT_SCHEME_STORED;
-    return !oct_layer_is_quantized(l) &&
-           (l->product || (oct_policy_place(l->d.why) && (!weights_alone || l->macs > 0)));
+    return !oct_layer_is_quantized(l) && (l->product || !oct_op_of(l->d.graph, l->d.node) ||
+                                          (oct_policy_place(l->d.why) && (!weights_alone || l->macs > 0)));
 }
 
 static void put_floats(answer *a)
