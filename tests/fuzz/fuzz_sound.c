@@ -14,8 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *end = size ? memchr(data, 0, size) : NULL;
     oct_steps steps = { 0 };
     oct_err err = OCT_ERR_INIT;
-    if (!end || oct_steps_parse((const char *)data, NULL, 1, &steps, &err) != OCT_OK || steps.frame > MOST ||
-        steps.lead > MOST || steps.rate > MOST)
+    if (!end || oct_steps_parse((const char *)data, NULL, 1, &steps, &err) != OCT_OK ||
+        oct_steps_check(&steps, &err) != OCT_OK || steps.frame > MOST || steps.lead > MOST || steps.rate > MOST)
         return 0;
     const size_t head = (size_t)(end + 1 - data);
     return fuzz_reader_steps(&oct_read_sound, in, &steps, 1, data + head, size - head);

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""Makes testdata/sound/: short recordings of every form, with the values that they hold, and what resampling makes of them. And testdata/fuzz/sound/:
+"""Makes testdata/sound/: short recordings of every form, with the values that they hold, and what resampling and features make of them. And testdata/fuzz/sound/:
 such files behind steps.
 
-Seeded. Plain PCM is written by Python's wave module. The resampled values are the formula of lib/data/sound/resample.h by NumPy's sinc and i0.
+Seeded. Plain PCM is written by Python's wave module. The resampled values are the formula of lib/data/sound/resample.h by NumPy's sinc and i0,
+the features those of tests/checks/check_features.py.
 """
 import io
 import math
 import struct
+import sys
 import tarfile
 import wave
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "checks"))
+from check_features import kaldi, log_mel
 
 OUT = Path(__file__).resolve().parents[2] / "testdata" / "sound"
 GUID = bytes([0, 0, 0, 0, 16, 0, 128, 0, 0, 170, 0, 56, 155, 113])
@@ -75,6 +80,10 @@ def main():
     values["mono16"] = mono
     for target in (16000, 44100, 8000):
         np.save(OUT / f"mono16.{target}.npy", resampled(mono[:, 0], 22050, target))
+    made = resampled(mono[:, 0], 22050, 16000)
+    np.save(OUT / "mono16.log-mel.npy", log_mel(made, 10))
+    np.save(OUT / "mono16.fbank.npy", kaldi(made, 10, snip=False, high=-400, scale=1))
+    np.save(OUT / "mono16.mfcc.npy", kaldi(mono[:, 0], 15, rate=22050, cepstra=5, length=20, shift=4))
     x = speech(97, 2)
     chunks("real32.wav", 8000, 3, 2, 4, x.astype("<f4").tobytes())
     chunks("real64.wav", 8000, 3, 2, 8, x.astype("<f8").tobytes(), extended=True, before=b"LIST" + struct.pack("<I", 3) + b"abc\0")
@@ -93,7 +102,8 @@ def main():
     seeds = OUT.parent / "fuzz" / "sound"
     seeds.mkdir(parents=True, exist_ok=True)
     for i, (file, steps) in enumerate((("stereo8", "channel=1"), ("stereo24", "frame=10:hop=3"), ("stereo32", "rate=9000"), ("real32", "lead=5"),
-                                       ("real64", "rate=4000:frame=16:lead=4:hop=32"), ("bits20", ""), ("piped", "frame=7"), ("alaw", ""), ("short", ""))):
+                                       ("real64", "rate=4000:frame=16:lead=4:hop=32"), ("bits20", ""), ("piped", "frame=7"), ("alaw", ""), ("short", ""),
+                                       ("mono16", "rate=16000:log-mel=3"), ("mono16", "frame=500:fbank=3:snip-edges=no"), ("stereo16", "rate=900:mfcc=2:frame-length=3"))):
         (seeds / f"{i}").write_bytes(steps.encode() + b"\0" + (OUT / f"{file}.wav").read_bytes())
     with tarfile.open(OUT / "shard.tar", "w", format=tarfile.USTAR_FORMAT) as t:
         for i, file in enumerate(("mono16.wav", "piped.wav")):

@@ -15,7 +15,8 @@
 
 #define DATA "testdata/sound/"
 
-static const int64_t time2[2] = { -1, -1 }, time3[3] = { -1, 1, -1 }, behind3[3] = { -1, -1, 1 };
+static const int64_t time2[2] = { -1, -1 }, time3[3] = { -1, 1, -1 }, behind3[3] = { -1, -1, 1 },
+                     free3[3] = { -1, -1, -1 };
 static const oct_input_desc wave2 = { "x", OCT_F32, 2, time2 };
 
 static oct_source *open_sound(const char *spec, const char *steps, const oct_input_desc *in, int64_t shard_n)
@@ -343,6 +344,106 @@ static void texts(void **state)
         assert_int_equal(oct_steps_parse(bad[i], NULL, 1, &st, NULL), OCT_EUSAGE);
 }
 
+/* What the steps make of mono16.wav, [rows][columns], against an .npy of it or of its transpose. */
+static void features_equal(const char *steps, const oct_input_desc *in, const char *npy, bool transposed)
+{
+    char path[128];
+    oct_array want;
+    oct_batch b = OCT_BATCH_INIT;
+    oct_err err = OCT_ERR_INIT;
+    snprintf(path, sizeof path, DATA "%s", npy);
+    assert_int_equal(oct_npy_load(path, &want, &err), OCT_OK);
+    oct_source *s = open_sound(DATA "mono16.wav", steps, in, 0);
+    if (oct_source_next(s, 1, &b, &err) != OCT_OK)
+        fail_msg("%s: %s", steps, err.text);
+    const oct_array *have = &b.tensors[0];
+    const int64_t rows = want.dims[0], n = want.dims[1];
+    assert_int_equal(have->rank, in->rank);
+    assert_int_equal(have->dims[have->rank - 2], transposed ? n : rows);
+    assert_int_equal(have->dims[have->rank - 1], transposed ? rows : n);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < n; k++) {
+            const double got = (double)((float *)have->data)[transposed ? k * rows + i : i * n + k],
+                         ref = ((double *)want.data)[i * n + k];
+            if (!(fabs(got - ref) <= 1e-5))
+                fail_msg("%s at %d, %d: %.9g, expected %.9g", steps, (int)i, (int)k, got, ref);
+        }
+    oct_batch_free(&b);
+    oct_source_close(s);
+    oct_array_free(&want);
+}
+
+static void features(void **state)
+{
+    static const int64_t last[3] = { -1, -1, 10 }, first4[4] = { -1, 1, 5, -1 };
+    features_equal("rate=16000:log-mel=10", &(oct_input_desc){ "x", OCT_F32, 3, free3 }, "mono16.log-mel.npy", false);
+    features_equal("rate=16000:log-mel=10", &(oct_input_desc){ "x", OCT_F32, 3, last }, "mono16.log-mel.npy", true);
+    const char *fbank = "rate=16000:fbank=10:snip-edges=no:high-freq=-400:normalize-samples=yes";
+    features_equal(fbank, &(oct_input_desc){ "x", OCT_F32, 3, free3 }, "mono16.fbank.npy", false);
+    features_equal(fbank, &(oct_input_desc){ "x", OCT_F32, 2, last + 1 }, "mono16.fbank.npy", false);
+    features_equal("rate=22050:mfcc=5:num-mel-bins=15:frame-length=20:frame-shift=4",
+                   &(oct_input_desc){ "x", OCT_F32, 4, first4 }, "mono16.mfcc.npy", true);
+}
+
+static void feature_texts(void **state)
+{
+    oct_steps st = { 0 };
+    oct_err err = OCT_ERR_INIT;
+    oct_buf t = OCT_BUF_INIT;
+    const char *all = "rate=8000:mfcc=12:num-mel-bins=20:frame-length=32:frame-shift=16:high-freq=-300:snip-edges=no:"
+                      "use-energy=no:normalize-samples=yes";
+    assert_int_equal(oct_steps_parse(all, NULL, 1, &st, NULL), OCT_OK);
+    assert_int_equal(oct_steps_check(&st, NULL), OCT_OK);
+    oct_steps_text(&st, "", &t);
+    assert_string_equal(oct_buf_str(&t), all);
+    oct_buf_free(&t);
+    oct_steps_words(&st, false, &t);
+    assert_string_equal(
+        oct_buf_str(&t),
+        "8000 samples a second, 12 cepstra of 20 mel filters (Kaldi's definition, frames of 32 ms every "
+        "16, mirrored at the ends, to half the rate less 300 Hz, samples from -1 to 1), values as they are");
+    oct_buf_free(&t);
+    static const char *const bad[] = { "log-mel=0",      "fbank=513",     "mfcc=x",        "frame-length=1001",
+                                       "frame-shift=0",  "snip-edges=on", "high-freq=--4", "use-energy=",
+                                       "num-mel-bins=0", "fbank=",        "high-freq=1e3", "normalize-samples=1" };
+    for (size_t i = 0; i < OCT_COUNT(bad); i++)
+        assert_int_equal(oct_steps_parse(bad[i], NULL, 1, &st, NULL), OCT_EUSAGE);
+    static const char *const apart[][2] = {
+        { "log-mel=80:rate=8000", "is for 16000 samples a second" },
+        { "log-mel=80:frame-shift=5", "are for fbank= and mfcc=" },
+        { "snip-edges=no", "are for fbank= and mfcc=" },
+        { "fbank=80:num-mel-bins=3", "has its own number" },
+        { "mfcc=24", "more than num-mel-bins=23" },
+        { "fbank=8:rate=70:high-freq=30", "too short" },
+        { "fbank=8:high-freq=-7980", "not between 20 Hz and half of rate=16000" },
+        { "fbank=8:high-freq=8001", "not between" },
+    };
+    for (size_t i = 0; i < OCT_COUNT(apart); i++) {
+        st = (oct_steps){ 0 };
+        assert_int_equal(oct_steps_parse(apart[i][0], NULL, 1, &st, NULL), OCT_OK);
+        assert_int_equal(oct_steps_check(&st, &err), OCT_EUSAGE);
+        if (!strstr(err.text, apart[i][1]))
+            fail_msg("%s: '%s', expected '%s'", apart[i][0], err.text, apart[i][1]);
+    }
+}
+
+static void feature_faults(void **state)
+{
+    const oct_input_desc mel = { "x", OCT_F32, 3, (int64_t[]){ -1, 80, 3000 } },
+                         endless = { "x", OCT_F32, 3, (int64_t[]){ -1, 80, INT64_MAX / 4 } };
+    fails(DATA "mono16.wav", "log-mel=80", &mel, OCT_EMALFORMED, "add rate=16000");
+    fails(DATA "mono16.wav", "fbank=80", &mel, OCT_EMALFORMED,
+          "has 22050 samples a second, and features are computed at");
+    fails(DATA "mono16.wav", "rate=16000:log-mel=128", &mel, OCT_EMALFORMED, "is a dimension of the input");
+    fails(DATA "mono16.wav", "rate=16000:log-mel=80", &endless, OCT_EMALFORMED, "");
+    fails(DATA "mono16.wav", "rate=16000:fbank=80:frame-length=50", &(oct_input_desc){ "x", OCT_F32, 3, free3 },
+          OCT_EMALFORMED, "509 samples at 16000 a second are too few for a frame");
+    fails(DATA "mono16.wav", "rate=16000:fbank=80", &(oct_input_desc){ "x", OCT_F32, 1, time2 }, OCT_EMALFORMED,
+          "need an input of 2 to");
+    fails("testdata/data/x_f4.npy", "log-mel=80", &(oct_input_desc){ "x", OCT_F32, 3, (int64_t[]){ -1, 3, 2 } },
+          OCT_EMALFORMED, "are for recordings");
+}
+
 static void faults(void **state)
 {
     fails(DATA "alaw.wav", NULL, &wave2, OCT_EUNSUPPORTED, "alaw.wav: its samples are A-law");
@@ -372,6 +473,9 @@ int main(void)
         cmocka_unit_test(archives),
         cmocka_unit_test(states_follow),
         cmocka_unit_test(texts),
+        cmocka_unit_test(features),
+        cmocka_unit_test(feature_texts),
+        cmocka_unit_test(feature_faults),
         cmocka_unit_test(faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

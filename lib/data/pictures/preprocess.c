@@ -18,13 +18,25 @@ static const struct {
 const char *const oct_interp_names[] = { "bilinear", "linear", "bicubic", "nearest" };
 const char *const oct_order_names[] = { "rgb", "bgr", "gray" };
 const char *const oct_layout_names[] = { "nchw", "nhwc" };
-static const char *const keys[] = { "resize",  "interp",    "crop", "order",  "mean",   "std",      "layout",
-                                    "precrop", "letterbox", "pad",  "rate",   "frame",  "hop",      "lead",
-                                    "channel", "value",     "ids",  "length", "pad-id", "tokenizer" };
+static const char *const keys[] = { "resize",      "interp",    "crop",       "order",        "mean",
+                                    "std",         "layout",    "precrop",    "letterbox",    "pad",
+                                    "rate",        "frame",     "hop",        "lead",         "channel",
+                                    "value",       "ids",       "length",     "pad-id",       "tokenizer",
+                                    "log-mel",     "fbank",     "mfcc",       "num-mel-bins", "frame-length",
+                                    "frame-shift", "high-freq", "snip-edges", "use-energy",   "normalize-samples" };
+const char *const oct_features_names[] = { "log-mel", "fbank", "mfcc" };
 const oct_ids_name oct_ids_names[] = { { "u8", OCT_U8 },   { "u16", OCT_U16 }, { "u32", OCT_U32 },
                                        { "i32", OCT_S32 }, { "i64", OCT_S64 }, { NULL, OCT_UNDEFINED } };
 
-enum { MAX_LENGTH = 1 << 20, MAX_SIDE = 1 << 15, MAX_RATE = 1 << 20, MAX_FRAME = 1 << 28, MAX_CHANNEL = 255 };
+enum {
+    MAX_LENGTH = 1 << 20,
+    MAX_SIDE = 1 << 15,
+    MAX_RATE = 1 << 20,
+    MAX_FRAME = 1 << 28,
+    MAX_CHANNEL = 255,
+    MAX_FEATURES = 512,
+    MAX_MS = 1000
+};
 
 static void hint_nearest(oct_err *err, const char *word)
 {
@@ -36,7 +48,7 @@ static void hint_nearest(oct_err *err, const char *word)
         oct_hint(
             err,
             "steps are precrop=, resize=, letterbox=, pad=, interp=, crop=, order=, mean=, std=, layout=, and of recordings "
-            "channel=, rate=, lead=, frame=, hop=, and of token ids ids=, length=, pad-id=, tokenizer=; INPUT/value= gives an input a number; presets are imagenet, imagenet-tf, caffe, unit");
+            "channel=, rate=, lead=, frame=, hop=, log-mel=, fbank=, mfcc=, and of token ids ids=, length=, pad-id=, tokenizer=; INPUT/value= gives an input a number; presets are imagenet, imagenet-tf, caffe, unit");
 }
 
 /* 1..MAX_SIDE; the character after the number goes to *rest. */
@@ -226,6 +238,30 @@ static bool set_tokenizer(oct_steps *s, const char *value)
     return true;
 }
 
+static bool set_features(oct_steps *s, oct_features kind, const char *value)
+{
+    s->features = OCT_FEATURES_NONE;
+    s->n_features = 0;
+    if (strcmp(value, "none") == 0)
+        return true;
+    s->features = kind;
+    return set_count(value, 1, MAX_FEATURES, &s->n_features);
+}
+
+static bool set_high_freq(oct_steps *s, const char *value)
+{
+    const bool below = *value == '-';
+    const bool known = set_count(value + below, 0, MAX_RATE, &s->high_freq);
+    s->high_freq = below ? -s->high_freq : s->high_freq;
+    return known;
+}
+
+static bool set_switch(const char *value, bool *no)
+{
+    *no = strcmp(value, "no") == 0;
+    return *no || strcmp(value, "yes") == 0;
+}
+
 static bool set_std(oct_steps *s, const char *value)
 {
     if (!parse_floats(value, s->std, &s->n_std))
@@ -267,6 +303,20 @@ static bool set_key(oct_steps *s, int key, const char *value)
     case 17: return set_length(s, value);
     case 18: return set_pad_id(s, value);
     case 19: return set_tokenizer(s, value);
+    case 20: return set_features(s, OCT_FEATURES_LOG_MEL, value);
+    case 21: return set_features(s, OCT_FEATURES_FBANK, value);
+    case 22: return set_features(s, OCT_FEATURES_MFCC, value);
+    case 23: return set_count(value, 1, MAX_FEATURES, &s->mel_bins);
+    case 24: return set_count(value, 1, MAX_MS, &s->frame_length);
+    case 25: return set_count(value, 1, MAX_MS, &s->frame_shift);
+    case 26: return set_high_freq(s, value);
+    case 27: return set_switch(value, &s->mirrored);
+    case 28: return set_switch(value, &s->no_energy);
+    case 29:
+        if (!set_switch(value, &s->normalize_samples))
+            return false;
+        s->normalize_samples = !s->normalize_samples;
+        return true;
     default:
         if ((at = find_name(value, oct_layout_names, OCT_COUNT(oct_layout_names))) >= 0) {
             s->layout = (oct_layout)at;
@@ -297,6 +347,16 @@ static const char *const expected[] = {
     "length=128 (tokens of a sample, 1 to 1048576) or length=none",
     "pad-id=0 (the id that fills up) or pad-id=none",
     "tokenizer=tokenizer.json (a file of at most 255 bytes in its name) or tokenizer=none",
+    "log-mel=80 (filters, 1 to 512) or log-mel=none",
+    "fbank=80 (filters, 1 to 512) or fbank=none",
+    "mfcc=13 (cepstra, 1 to 512) or mfcc=none",
+    "num-mel-bins=23 (filters, 1 to 512)",
+    "frame-length=25 (milliseconds, 1 to 1000)",
+    "frame-shift=10 (milliseconds, 1 to 1000)",
+    "high-freq=7600 (Hz), high-freq=-400 (less than half the rate) or high-freq=0 (half the rate)",
+    "snip-edges=yes or no",
+    "use-energy=yes or no",
+    "normalize-samples=yes (from -1 to 1) or no (from -32768 to 32767)",
 };
 
 /* A hint for a word without a value: a step lacks its value, or a word of the field is meant. */
@@ -404,6 +464,48 @@ oct_status oct_steps_parse(const char *text, const char *const *names, size_t n,
         text += len;
         if (*text == ':')
             text++;
+    }
+    return OCT_OK;
+}
+
+static oct_status check_kaldi(const oct_steps *s, oct_err *err)
+{
+    const int rate = s->rate ? s->rate : OCT_FEATURES_RATE,
+              length = s->frame_length ? s->frame_length : OCT_FRAME_LENGTH,
+              shift = s->frame_shift ? s->frame_shift : OCT_FRAME_SHIFT,
+              bins = s->mel_bins ? s->mel_bins : OCT_MEL_BINS;
+    const int top = s->high_freq > 0 ? s->high_freq : rate / 2 + s->high_freq;
+    if (s->features == OCT_FEATURES_FBANK && (s->mel_bins || s->no_energy))
+        return oct_fail(err, OCT_EUSAGE,
+                        "preprocess: num-mel-bins= and use-energy= are for mfcc=, fbank=%d has its own number",
+                        s->n_features);
+    if (s->features == OCT_FEATURES_MFCC && s->n_features > bins)
+        return oct_fail(err, OCT_EUSAGE, "preprocess: mfcc=%d is more than num-mel-bins=%d", s->n_features, bins);
+    if ((int64_t)rate * length < 2000 || (int64_t)rate * shift < 1000)
+        return oct_fail(err, OCT_EUSAGE, "preprocess: frames of %d ms every %d are too short for rate=%d", length,
+                        shift, rate);
+    if (top <= 20 || top > (rate + 1) / 2)
+        return oct_fail(err, OCT_EUSAGE, "preprocess: high-freq=%d is not between 20 Hz and half of rate=%d",
+                        s->high_freq, rate);
+    return OCT_OK;
+}
+
+oct_status oct_steps_check(const oct_steps *s, oct_err *err)
+{
+    if (s->hop && !s->frame)
+        return oct_fail(err, OCT_EUSAGE, "preprocess: hop=%d without frame=", s->hop);
+    if (s->features == OCT_FEATURES_FBANK || s->features == OCT_FEATURES_MFCC)
+        return check_kaldi(s, err);
+    if (s->mel_bins || s->frame_length || s->frame_shift || s->high_freq || s->mirrored || s->no_energy ||
+        s->normalize_samples)
+        return oct_fail(err, OCT_EUSAGE,
+                        "preprocess: num-mel-bins=, frame-length=, frame-shift=, high-freq=, snip-edges=, "
+                        "use-energy= and normalize-samples= are for fbank= and mfcc=");
+    if (s->features && s->rate && s->rate != OCT_FEATURES_RATE) {
+        oct_fail(err, OCT_EUSAGE, "preprocess: log-mel=%d is for %d samples a second, not rate=%d", s->n_features,
+                 OCT_FEATURES_RATE, s->rate);
+        oct_hint(err, "fbank= takes any rate");
+        return OCT_EUSAGE;
     }
     return OCT_OK;
 }

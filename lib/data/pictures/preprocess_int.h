@@ -10,6 +10,7 @@ typedef struct oct_ids_name {
     oct_dtype type;
 } oct_ids_name;
 extern const oct_ids_name oct_ids_names[];
+extern const char *const oct_features_names[]; /* without the first */
 extern const char *const oct_interp_names[], *const oct_order_names[], *const oct_layout_names[];
 
 #endif

@@ -18,7 +18,8 @@ bool oct_steps_any(const oct_steps *s)
 
 bool oct_steps_of_sound(const oct_steps *s)
 {
-    return s->channel || s->rate || s->lead || s->frame || s->hop;
+    return s->channel || s->rate || s->lead || s->frame || s->hop || s->features || s->mel_bins || s->frame_length ||
+           s->frame_shift || s->high_freq || s->mirrored || s->no_energy || s->normalize_samples;
 }
 
 bool oct_steps_of_tokens(const oct_steps *s)
@@ -77,6 +78,34 @@ static void put_sound(const oct_steps *s, const char *prefix, bool *first, oct_b
         }
 }
 
+static void put_features(const oct_steps *s, const char *prefix, bool *first, oct_buf *out)
+{
+    const struct {
+        const char *key;
+        int value;
+    } numbers[] = { { s->features ? oct_features_names[s->features - 1] : "", s->n_features },
+                    { "num-mel-bins", s->mel_bins },
+                    { "frame-length", s->frame_length },
+                    { "frame-shift", s->frame_shift },
+                    { "high-freq", s->high_freq } };
+    const struct {
+        const char *step;
+        bool given;
+    } switches[] = { { "snip-edges=no", s->mirrored },
+                     { "use-energy=no", s->no_energy },
+                     { "normalize-samples=yes", s->normalize_samples } };
+    for (size_t i = 0; i < OCT_COUNT(numbers); i++)
+        if (numbers[i].value) {
+            put(out, prefix, numbers[i].key, first);
+            oct_buf_printf(out, "%d", numbers[i].value);
+        }
+    for (size_t i = 0; i < OCT_COUNT(switches); i++)
+        if (switches[i].given) {
+            oct_buf_printf(out, "%s%s%s", *first ? "" : ":", prefix, switches[i].step);
+            *first = false;
+        }
+}
+
 static void put_tokens(const oct_steps *s, const char *prefix, bool *first, oct_buf *out)
 {
     for (const oct_ids_name *n = oct_ids_names; n->name; n++)
@@ -107,6 +136,7 @@ void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out)
         oct_buf_puts(out, value_text(number, s->value));
     }
     put_sound(s, prefix, &first, out);
+    put_features(s, prefix, &first, out);
     put_tokens(s, prefix, &first, out);
     if (s->precrop_w || s->precrop > 0) {
         put(out, prefix, "precrop", &first);
@@ -162,6 +192,25 @@ static void sound_words(const oct_steps *s, oct_buf *out)
         oct_buf_printf(out, "windows of %d every %d (zeros behind the end), ", s->frame, s->hop ? s->hop : s->frame);
 }
 
+static void feature_words(const oct_steps *s, oct_buf *out)
+{
+    if (s->features == OCT_FEATURES_LOG_MEL)
+        oct_buf_printf(out, "log-mel spectra of %d filters (Whisper's definition), ", s->n_features);
+    if (s->features == OCT_FEATURES_FBANK)
+        oct_buf_printf(out, "logarithms of %d mel filters (Kaldi's definition", s->n_features);
+    if (s->features == OCT_FEATURES_MFCC)
+        oct_buf_printf(out, "%d cepstra of %d mel filters (Kaldi's definition%s", s->n_features,
+                       s->mel_bins ? s->mel_bins : OCT_MEL_BINS, s->no_energy ? "" : ", the first the energy");
+    if (s->features < OCT_FEATURES_FBANK)
+        return;
+    oct_buf_printf(out, ", frames of %d ms every %d%s", s->frame_length ? s->frame_length : OCT_FRAME_LENGTH,
+                   s->frame_shift ? s->frame_shift : OCT_FRAME_SHIFT, s->mirrored ? ", mirrored at the ends" : "");
+    if (s->high_freq)
+        oct_buf_printf(out, s->high_freq > 0 ? ", to %d Hz" : ", to half the rate less %d Hz",
+                       s->high_freq > 0 ? s->high_freq : -s->high_freq);
+    oct_buf_puts(out, s->normalize_samples ? ", samples from -1 to 1), " : "), ");
+}
+
 static void token_words(const oct_steps *s, oct_buf *out)
 {
     if (*s->tokenizer)
@@ -186,6 +235,7 @@ void oct_steps_words(const oct_steps *s, bool picture, oct_buf *out)
         return;
     }
     sound_words(s, out);
+    feature_words(s, out);
     token_words(s, out);
     if (s->precrop_w)
         oct_buf_printf(out, "centre %dx%d, ", s->precrop_w, s->precrop_h);

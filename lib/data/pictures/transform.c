@@ -352,7 +352,9 @@ static oct_status check_shape(const target *t, const oct_array *a, oct_err *err)
     *t->setup = true;
     oct_fail(err, OCT_EMALFORMED, "the sample is %s, input '%s' is %s", oct_dims_text(have, a->rank, a->dims), in->name,
              oct_dims_text(want, in->rank, in->dims));
-    if (t->sound)
+    if (t->sound && t->steps->features)
+        oct_hint(err, "the number behind log-mel=, fbank= or mfcc= is a dimension of the input");
+    else if (t->sound)
         oct_hint(err, "frame= and hop= in --preprocess cut a recording into windows");
     else if (in->rank == 4 && a->rank == 4)
         oct_hint(err, "resize= and crop= in --preprocess change height and width, layout= the order of dimensions");
@@ -494,9 +496,10 @@ static oct_status decode(const target *t, const oct_part *part, oct_array *out, 
         return oct_fail(err, OCT_EMALFORMED, "nothing for input '%s'", t->in->name);
     if (oct_steps_of_sound(t->steps) && !part->sound) {
         *t->setup = true;
-        oct_fail(err, OCT_EMALFORMED,
-                 "channel, rate, lead, frame and hop are for recordings, and the sample for input '%s' is not one",
-                 t->in->name);
+        oct_fail(
+            err, OCT_EMALFORMED,
+            "channel, rate, lead, frame, hop and features are for recordings, and the sample for input '%s' is not one",
+            t->in->name);
         oct_hint(err, "write INPUT/ before the steps to give them to the input of recordings");
         return OCT_EMALFORMED;
     }

@@ -1,5 +1,6 @@
 /* lib/data/sound/sound.c -- recordings to windows of reals. */
 #include "data/sound/sound.h"
+#include "data/sound/features.h"
 #include "data/sound/wav.h"
 
 #include "base/io.h"
@@ -48,6 +49,13 @@ static oct_status look(oct_sound *s, const void *p, size_t n, oct_resampler *fil
     if (s->steps->channel > s->wav.channels)
         return oct_fail(err, OCT_EMALFORMED, "has %d channel%s, and channel=%d is asked for (the first is 0)",
                         s->wav.channels, s->wav.channels == 1 ? "" : "s", s->steps->channel - 1);
+    if (s->steps->features && !s->steps->rate && s->wav.rate != OCT_FEATURES_RATE) {
+        oct_fail(err, OCT_EMALFORMED, "has %d samples a second, and features are computed at %d", s->wav.rate,
+                 OCT_FEATURES_RATE);
+        oct_hint(err, "add rate=%d to --preprocess, which resamples%s", OCT_FEATURES_RATE,
+                 s->steps->features == OCT_FEATURES_LOG_MEL ? "" : ", or the rate that the model was trained with");
+        return OCT_EMALFORMED;
+    }
     return set_rate(s, filter, err);
 }
 
@@ -137,6 +145,20 @@ static oct_status copy(const oct_sound *s, int64_t first, int64_t n, float *out)
     return OCT_OK;
 }
 
+/* The samples from `begin` on, [time] of them, of which the first `most` are read and the others are zeros. */
+static oct_status read_window(const oct_sound *s, int64_t begin, int64_t time, int64_t most, float *out, oct_err *err)
+{
+    const int64_t end = begin + (most < time ? most : time);
+    const int64_t first = begin < 0 ? 0 : begin, last = end < s->n ? end : s->n;
+    for (int64_t i = 0; i < time; i++)
+        if (begin + i < first || begin + i >= last)
+            out[i] = 0;
+    if (last <= first)
+        return OCT_OK;
+    return s->filter ? resample(s, first, last - first, out + (first - begin), err)
+                     : copy(s, first, last - first, out + (first - begin));
+}
+
 static void set_shape(const oct_input_desc *in, int64_t time, oct_array *a)
 {
     const bool behind = in->rank >= 3 && in->dims[in->rank - 1] == 1 && in->dims[in->rank - 2] != 1;
@@ -146,25 +168,99 @@ static void set_shape(const oct_input_desc *in, int64_t time, oct_array *a)
     a->dims[a->rank - 1 - behind] = time;
 }
 
+static oct_status samples_window(const oct_sound *s, int64_t begin, int64_t time, oct_part *part, oct_err *err)
+{
+    oct_array shape = { .rank = 0 };
+    set_shape(s->in, time, &shape);
+    OCT_TRY(oct_array_create(&part->array, OCT_F32, shape.rank, shape.dims, err));
+    part->kind = s->in->rank == 1 ? OCT_PART_WHOLE : OCT_PART_ROW;
+    return read_window(s, begin, time, time, part->array.data, err);
+}
+
+/* ---- features ---- */
+
+/* The dimensions of an input that are time and features. */
+typedef struct plane {
+    int time, feature;
+    int64_t frames; /* that the model fixes; -1: as many as the recording has */
+} plane;
+
+/* The last two dimensions, before one of size 1. Features are the one that has their number; where both or neither
+ * does, Whisper's come first and Kaldi's last. */
+static plane plane_of(const oct_input_desc *in, const oct_steps *s)
+{
+    const int last =
+        in->rank >= 4 && in->dims[in->rank - 1] == 1 && in->dims[in->rank - 2] != 1 ? in->rank - 2 : in->rank - 1;
+    const bool behind = in->dims[last] == s->n_features, front = in->dims[last - 1] == s->n_features;
+    const bool first = behind == front ? s->features == OCT_FEATURES_LOG_MEL : front;
+    const int time = first ? last : last - 1;
+    return (plane){ .time = time, .feature = first ? last - 1 : last, .frames = in->dims[time] };
+}
+
+/* [frames][n] to [n][frames]. */
+static void transpose(const float *x, int64_t frames, int64_t n, float *y)
+{
+    for (int64_t t = 0; t < frames; t++)
+        for (int64_t k = 0; k < n; k++)
+            y[k * frames + t] = x[t * n + k];
+}
+
+static oct_status create_floats(int64_t rows, int64_t n, oct_array *a, oct_err *err)
+{
+    return oct_array_create(a, OCT_F32, 2, (int64_t[]){ rows, n }, err);
+}
+
+static oct_status compute(const oct_sound *s, const float *samples, int64_t n, int64_t frames, bool time_last,
+                          float *out, oct_err *err)
+{
+    oct_array rows = { 0 };
+    if (!time_last)
+        return oct_features_compute(s->steps, samples, n, out, err);
+    OCT_TRY(create_floats(frames, s->steps->n_features, &rows, err));
+    const oct_status st = oct_features_compute(s->steps, samples, n, rows.data, err);
+    if (st == OCT_OK)
+        transpose(rows.data, frames, s->steps->n_features, out);
+    oct_array_free(&rows);
+    return st;
+}
+
+/* Where the model fixes the number of frames, the window ends where they do, in silence if need be. */
+static oct_status features_window(const oct_sound *s, int64_t begin, int64_t time, oct_part *part, oct_err *err)
+{
+    const oct_input_desc *in = s->in;
+    if (in->rank < 2 || in->rank > OCT_ARRAY_RANK)
+        return oct_fail(err, OCT_EMALFORMED, "frames of features need an input of 2 to %d dimensions, '%s' has %d",
+                        OCT_ARRAY_RANK, in->name, in->rank < 0 ? 0 : in->rank);
+    const plane p = plane_of(in, s->steps);
+    const int64_t n = p.frames > 0 ? oct_features_samples(s->steps, p.frames) : time,
+                  frames = p.frames > 0 ? p.frames : oct_features_frames(s->steps, n);
+    if (n < 0 || frames < 0)
+        return oct_fail(err, OCT_EMALFORMED, "too many samples for features");
+    if (frames == 0)
+        return oct_fail(err, OCT_EMALFORMED, "%lld samples at %d a second are too few for a frame of features",
+                        (long long)n, oct_features_rate(s->steps));
+    const bool whole = in->rank == 2;
+    oct_array samples = { 0 };
+    int64_t dims[OCT_ARRAY_RANK];
+    for (int i = 0; i < in->rank; i++)
+        dims[i] = i == p.time ? frames : i == p.feature ? s->steps->n_features : 1;
+    OCT_TRY(oct_array_create(&part->array, OCT_F32, in->rank - !whole, dims + !whole, err));
+    part->kind = whole ? OCT_PART_WHOLE : OCT_PART_ROW;
+    OCT_TRY(create_floats(1, n, &samples, err));
+    oct_status st = read_window(s, begin, n, time, samples.data, err);
+    if (st == OCT_OK)
+        st = compute(s, samples.data, n, frames, p.time > p.feature, part->array.data, err);
+    oct_array_free(&samples);
+    return st;
+}
+
 oct_status oct_sound_window(const oct_sound *s, int64_t k, oct_part *part, oct_err *err)
 {
     const int64_t hop = s->steps->hop ? s->steps->hop : s->steps->frame,
                   time = s->steps->frame ? s->steps->frame : s->n + s->steps->lead;
     const int64_t begin = s->steps->frame ? k * hop - s->steps->lead : -(int64_t)s->steps->lead;
-    oct_array shape = { .rank = 0 };
-    set_shape(s->in, time, &shape);
-    OCT_TRY(oct_array_create(&part->array, OCT_F32, shape.rank, shape.dims, err));
-    part->kind = s->in->rank == 1 ? OCT_PART_WHOLE : OCT_PART_ROW;
     part->sound = true;
-    float *out = part->array.data;
-    const int64_t first = begin < 0 ? 0 : begin, last = begin + time < s->n ? begin + time : s->n;
-    for (int64_t i = 0; i < time; i++)
-        if (begin + i < first || begin + i >= last)
-            out[i] = 0;
-    if (last <= first)
-        return OCT_OK;
-    return s->filter ? resample(s, first, last - first, out + (first - begin), err)
-                     : copy(s, first, last - first, out + (first - begin));
+    return s->steps->features ? features_window(s, begin, time, part, err) : samples_window(s, begin, time, part, err);
 }
 
 /* ---- those of one sample ---- */

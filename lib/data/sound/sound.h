@@ -22,7 +22,9 @@ void oct_sound_close(oct_sound *s); /* NULL allowed */
 
 int64_t oct_sound_windows(const oct_sound *s); /* 1 or more */
 /* Window k as a part with the rank of the input. Time is its last dimension, or the last but one if the last dimension
- * has size 1. */
+ * has size 1. With log-mel=, fbank= or mfcc= it holds features of the window's frames, [frames][features] or the other
+ * way round as the input's dimensions say; an input of fixed time takes so many, of a window that ends early or is
+ * followed by silence. OCT_EMALFORMED if there is no whole frame. */
 oct_status oct_sound_window(const oct_sound *s, int64_t k, oct_part *part, oct_err *err);
 
 /* The recordings of one sample, one for each input, and the index of the next window. */

@@ -272,8 +272,7 @@ static oct_status parse_steps(oct_source *s, const oct_source_options *o, oct_er
     for (size_t i = 0; i < o->n_preprocess; i++)
         OCT_TRY(oct_steps_parse(o->preprocess[i], names, s->n_inputs, s->steps, err));
     for (size_t i = 0; i < s->n_inputs; i++)
-        if (s->steps[i].hop && !s->steps[i].frame)
-            return oct_fail(err, OCT_EUSAGE, "preprocess: hop=%d without frame=", s->steps[i].hop);
+        OCT_TRY(oct_steps_check(&s->steps[i], err));
     return OCT_OK;
 }
 
