@@ -125,10 +125,8 @@ static oct_status open_samples(const oct_calibration_host *h, const octet_calibr
     return describe(a, m, *src, c, err);
 }
 
-static void tell(const oct_calibration_host *h, const octet_calibrate_options *a, const oct_calib *c,
-                 const oct_source *src, size_t asked, double start)
+static void tell(const oct_calibration_host *h, const octet_calibrate_options *a, const oct_calib *c, size_t asked)
 {
-    char took[32];
     if (c->samples == 0)
         oct_say(h->voice, OCT_NOTE_WARNING, "shard %lld/%lld holds no samples", (long long)a->shard,
                 (long long)a->shards);
@@ -137,8 +135,6 @@ static void tell(const oct_calibration_host *h, const octet_calibrate_options *a
                 "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
                 asked - c->n_tensors, asked);
     warn_unexercised(h, c);
-    oct_say(h->voice, 0, "%s: %zu tensors over %llu samples, %s", a->output, c->n_tensors,
-            (unsigned long long)c->samples, oct_fmt_seconds(took, oct_now() - start));
 }
 
 /* What tells later whether the parts of a set were made from the same samples. Streams, of which another pass would
@@ -170,9 +166,22 @@ static oct_status mark_part(const octet_calibrate_options *a, oct_source *src, o
     return s == OCT_ENOMEM ? oct_nomem(err) : OCT_OK;
 }
 
+static oct_status tell_made(const oct_calibration_host *h, const octet_calibrate_options *a, const oct_calib *c,
+                            double start, oct_err *err)
+{
+    oct_document *d = oct_document_create();
+    if (d)
+        oct_calibration_answer(a, c, oct_now() - start, d);
+    const oct_item *answer = oct_item_at(oct_document_root(d), "answer");
+    const oct_status s = answer ? h->made(h->arg, c, answer, err) : oct_nomem(err);
+    oct_document_destroy(d);
+    return s;
+}
+
 static oct_status gather(const oct_calibration_host *h, const octet_calibrate_options *a, const oct_graph *g,
                          const wanted *w, oct_source *src, oct_calib *c, oct_err *err)
 {
+    const double start = oct_now();
     oct_checkpoint p = { 0 };
     oct_calibrate_opts o = { .values = w->names,
                              .axes = w->axes,
@@ -200,7 +209,7 @@ static oct_status gather(const oct_calibration_host *h, const octet_calibrate_op
     if (s == OCT_OK)
         s = oct_calib_save(c, a->output, err);
     if (s == OCT_OK && h->made)
-        s = h->made(h->arg, c, err);
+        s = tell_made(h, a, c, start, err);
     if (s == OCT_OK)
         oct_checkpoint_done(&p);
     oct_checkpoint_close(&p);
@@ -216,11 +225,10 @@ static oct_status observe(const oct_calibration_host *h, const octet_calibrate_o
     oct_status s = c ? open_samples(h, a, m, g, &samples, &src, c, err) : oct_nomem(err);
     if (s == OCT_OK)
         oct_say(h->voice, 1, "observing %zu tensors", w->n);
-    const double start = oct_now();
     if (s == OCT_OK)
         s = gather(h, a, g, w, src, c, err);
     if (s == OCT_OK)
-        tell(h, a, c, src, w->n, start);
+        tell(h, a, c, w->n);
     oct_source_close(src);
     oct_calib_destroy(c);
     return s;

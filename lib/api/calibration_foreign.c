@@ -31,7 +31,7 @@ static oct_status import_to(const char *file, const char *model, const char *out
     if (s == OCT_OK)
         s = oct_calib_save(c, output, err);
     if (s == OCT_OK)
-        s = h->made(h->arg, c, err);
+        s = h->made(h->arg, c, NULL, err);
     if (s == OCT_OK) {
         oct_say(h->voice, 0, "%s: %zu tensors pinned (%s)", output, c->n_tensors,
                 oct_encoding_form_summary(match.form));
@@ -101,7 +101,7 @@ static oct_status export_to(const oct_table_export_options *x, const oct_encodin
     if (s == OCT_OK && (s = oct_encodings_text(f, c, observer, m ? m->graph : NULL, text, n, err)) != OCT_OK)
         oct_within(err, "%s", x->table);
     if (s == OCT_OK)
-        s = h->made(h->arg, c, err);
+        s = h->made(h->arg, c, NULL, err);
     oct_model_free(m);
     return s;
 }

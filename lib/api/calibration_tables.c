@@ -60,7 +60,7 @@ oct_status oct_tables_merge(octet_texts tables, const char *output, bool partial
     if (s == OCT_OK)
         s = oct_calib_save(sum, output, err);
     if (s == OCT_OK)
-        s = h->made(h->arg, sum, err);
+        s = h->made(h->arg, sum, NULL, err);
     if (s == OCT_OK) {
         oct_calibration_warn_few(h->voice, sum);
         oct_say(h->voice, 0, "%s: %zu tensors over %llu samples", output, sum->n_tensors,
@@ -75,7 +75,7 @@ oct_status oct_table_show(const char *table, const oct_calibration_host *h, oct_
     oct_calib *c = NULL;
     OCT_TRY(oct_check_output(h->written, &table, 1, err));
     OCT_TRY(oct_calib_load(table, &c, err));
-    oct_calibration_report(c, to);
+    oct_calibration_report(c, NULL, to);
     oct_calib_destroy(c);
     return OCT_OK;
 }

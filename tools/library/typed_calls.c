@@ -262,10 +262,10 @@ static oct_status verify(octet *o, void *arg, oct_err *err)
 
 /* ---- a calibration ---- */
 
-static oct_status report_table(void *arg, const oct_calib *table, oct_err *err)
+static oct_status report_table(void *arg, const oct_calib *table, const oct_item *answer, oct_err *err)
 {
     octet_result *r = ((typed *)arg)->result;
-    oct_calibration_report(table, r->report);
+    oct_calibration_report(table, answer, r->report);
     return keep_report(r, err);
 }
 

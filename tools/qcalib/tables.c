@@ -5,6 +5,7 @@
 #include "cli/chart.h"
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
+#include "common/print_answer.h"
 #include "common/print_rows.h"
 
 static void pin_cell(oct_table *t, const oct_item *x)
@@ -116,14 +117,17 @@ static oct_status finish(oct_cli *cli, oct_document *d, oct_status s,
     return s;
 }
 
-static oct_status write_table(void *arg, const oct_calib *c, oct_err *err)
+static oct_status write_table(void *arg, const oct_calib *c, const oct_item *answer, oct_err *err)
 {
-    if (!((oct_cli *)arg)->json)
+    oct_cli *cli = arg;
+    if (answer && !cli->quiet)
+        tool_print_answer(answer, oct_cli_result(cli));
+    if (!cli->json)
         return OCT_OK;
     oct_document *d = oct_document_create();
     if (d)
-        oct_calibration_report(c, d);
-    return finish(arg, d, OCT_OK, NULL, err);
+        oct_calibration_report(c, answer, d);
+    return finish(cli, d, OCT_OK, NULL, err);
 }
 
 oct_calibration_host qcalib_host(oct_cli *cli)
