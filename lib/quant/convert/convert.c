@@ -203,6 +203,30 @@ static oct_status list_methods(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
+/* Of all steps, in their order. */
+static const bool is_method[] = {
+#define OCT_STEP(function, words) false,
+#define OCT_METHOD(record) true,
+#include "quant/convert/steps.inc"
+#undef OCT_METHOD
+#undef OCT_STEP
+};
+
+/* Says that a step begins. */
+static void report_step(const oct_conversion *c, const char *words, size_t step)
+{
+    if (c->o.listener.progress)
+        c->o.listener.progress(c->o.listener.arg, words, (int64_t)step, OCT_COUNT(is_method));
+}
+
+static size_t step_of_method(size_t method)
+{
+    size_t step = 0;
+    while (!is_method[step] || method--)
+        step++;
+    return step;
+}
+
 static oct_status run_method(oct_conversion *c, size_t i, oct_err *err)
 {
     oct_method_result *r = &c->methods[i];
@@ -210,6 +234,7 @@ static oct_status run_method(oct_conversion *c, size_t i, oct_err *err)
     OCT_TRY(oct_stop_check(err));
     r->why = c->o.methods.on[i] ? lacks(c, r->method) : "switched off";
     if (!r->why && r->method->run) {
+        report_step(c, r->method->name, step_of_method(i));
         OCT_TRY(r->method->run(c, r, err));
         if (kind == OCT_STEP_GRAPH && c->src) /* methods that calibrate get all samples */
             OCT_TRY(oct_source_pick(c->src, &(oct_pick){ 0 }, err));
@@ -305,9 +330,12 @@ static oct_status record_samples(oct_conversion *c, oct_err *err)
 
 /* ---- all of them ---- */
 
-static oct_status (*const steps[])(oct_conversion *c, oct_err *err) = {
-#define OCT_STEP(function) function,
-#define OCT_METHOD(record) NULL, /* the next of c->methods */
+static const struct step {
+    oct_status (*run)(oct_conversion *c, oct_err *err);
+    const char *words;
+} steps[] = {
+#define OCT_STEP(function, words) { function, words },
+#define OCT_METHOD(record) { NULL, NULL }, /* the next of c->methods */
 #include "quant/convert/steps.inc"
 #undef OCT_METHOD
 #undef OCT_STEP
@@ -322,8 +350,11 @@ static bool is_over(const oct_conversion *c)
 static oct_status decide(oct_conversion *c, oct_err *err)
 {
     size_t method = 0;
-    for (size_t i = 0; i < OCT_COUNT(steps) && !is_over(c); i++)
-        OCT_TRY(steps[i] ? steps[i](c, err) : run_method(c, method++, err));
+    for (size_t i = 0; i < OCT_COUNT(steps) && !is_over(c); i++) {
+        if (steps[i].words)
+            report_step(c, steps[i].words, i);
+        OCT_TRY(steps[i].run ? steps[i].run(c, err) : run_method(c, method++, err));
+    }
     return OCT_OK;
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define OCT_STEP(function)
+#define OCT_STEP(function, words)
 #define OCT_METHOD(m) extern const oct_method m;
 #include "quant/convert/steps.inc"
 #undef OCT_METHOD
