@@ -1,4 +1,5 @@
 /* Which nodes of a graph the provider claims. */
+#include "context.h"
 #include "graph_bytes.h"
 #include "provider_int.h"
 
@@ -10,6 +11,7 @@ typedef struct asked {
     const ort_node **nodes; /* [n] */
     int *part;              /* [n]: -1: the node is left */
     const char **why;       /* [n] */
+    int first_context;      /* parts from this one on are EPContext nodes, one each */
     size_t n;
     ort_support *support;
 } asked;
@@ -37,10 +39,10 @@ static ort_status *claim_part(asked *a, int part, const ort_node **list)
             list[k++] = a->nodes[i];
     if (!k)
         return NULL;
-    ort_status *s = keep(a, list, k);
+    ort_status *s = part < a->first_context ? keep(a, list, k) : NULL;
     if (!s) {
         s = api->EpGraphSupportInfo_AddNodesToFuse(a->support, list, k, &fusion);
-        if (s)
+        if (s && part < a->first_context)
             provider_drop_program(a->p);
         return s;
     }
@@ -99,15 +101,32 @@ static void leave_parts(asked *a)
         }
 }
 
+/* Nobody else can run an EPContext node of ours: it is claimed, whether its program can be made or not. Then Compile
+ * tells why, and ONNX Runtime passes that on. */
+static ort_status *find_contexts(asked *a)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (a->part[i] >= a->first_context)
+            a->first_context = a->part[i] + 1;
+    for (int part = a->first_context, *at = a->part; at < a->part + a->n; at++) {
+        bool ours;
+        TRY(context_is_ours(a->p->api, a->nodes[at - a->part], &ours));
+        if (ours)
+            *at = part++;
+    }
+    return NULL;
+}
+
 static ort_status *claim_nodes(asked *a, const octet_claim *claims, const graph_bytes *b)
 {
     for (size_t i = 0; i < a->n; i++) {
         a->part[i] = claims[i].part;
         a->why[i] = b->unread[i] ? b->unread[i] : claims[i].reason;
     }
+    TRY(a->p->api->Graph_GetNodes(a->g, a->nodes, a->n));
+    TRY(find_contexts(a));
     if (!a->p->divides)
         leave_parts(a);
-    TRY(a->p->api->Graph_GetNodes(a->g, a->nodes, a->n));
     TRY(claim_parts(a));
     return say_reasons(a);
 }

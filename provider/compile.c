@@ -1,4 +1,5 @@
 /* A group of nodes that was claimed becomes a model of the library, and a node of ONNX Runtime that runs it. */
+#include "context.h"
 #include "graph_bytes.h"
 #include "provider_int.h"
 
@@ -21,6 +22,7 @@ struct program {
     struct program *next;  /* of those that wait to be compiled */
     const provider *provider;
     octet_model *model; /* all states share it. It runs nothing itself */
+    bytes context;      /* what an EPContext model will have of it */
     uint8_t *message;   /* the model; stays as long as it */
     uint8_t *constants; /* the bytes of its constants: ONNX Runtime releases its own */
     mapped_file *files; /* that have other constants */
@@ -268,6 +270,7 @@ static void free_program(program *x)
     free(x->out_at);
     free(x->constants);
     external_free(x->files);
+    free(x->context.at);
     free(x->message);
     free(x);
 }
@@ -423,6 +426,21 @@ static ort_status *prepare(const program *x, state *s, const ort_graph *g)
     return failed;
 }
 
+/* A graph of nodes, or of one node that holds such a graph. */
+static ort_status *read_graph(const provider *p, const ort_graph *g, graph_bytes *b)
+{
+    const ort_node *only;
+    bool ours = false;
+    size_t n;
+    *b = (graph_bytes){ 0 };
+    TRY(p->api->Graph_GetNumNodes(g, &n));
+    if (n == 1) {
+        TRY(p->api->Graph_GetNodes(g, &only, 1));
+        TRY(context_is_ours(p->api, only, &ours));
+    }
+    return ours ? context_read(p, g, only, b) : graph_bytes_make(p->api, g, GRAPH_TO_RUN, b);
+}
+
 static ort_status *make_program(const provider *p, const ort_graph *g, program **out)
 {
     graph_bytes b;
@@ -433,7 +451,9 @@ static ort_status *make_program(const provider *p, const ort_graph *g, program *
     x->base = (ort_compute_info){ ORT_API_VERSION, create_state, compute, release_state };
     x->provider = p;
     pthread_mutex_init(&x->lock, NULL);
-    ort_status *s = graph_bytes_make(p->api, g, GRAPH_TO_RUN, &b);
+    ort_status *s = read_graph(p, g, &b);
+    if (p->options.context)
+        s = s ? s : context_make(p->api, &b, &x->context);
     s = s ? s : load(x, &b);
     graph_bytes_free(&b);
     s = s ? s : take_ports(x);
@@ -495,6 +515,14 @@ static ort_status *take_program(provider *p, const ort_graph *g, const ort_node 
     return s;
 }
 
+static void release_contexts(const provider *p, ort_node **contexts, size_t n)
+{
+    for (size_t i = 0; i < n && p->options.context; i++) {
+        p->api->ReleaseNode(contexts[i]);
+        contexts[i] = NULL;
+    }
+}
+
 ort_status *provider_compile(ort_ep *ep, const ort_graph **graphs, const ort_node **fused, size_t n,
                              ort_compute_info **programs, ort_node **contexts)
 {
@@ -502,11 +530,17 @@ ort_status *provider_compile(ort_ep *ep, const ort_graph **graphs, const ort_nod
     for (size_t i = 0; i < n; i++) {
         program *x = NULL;
         ort_status *s = take_program(p, graphs[i], fused[i], &x);
+        programs[i] = s ? NULL : &x->base;
+        if (!s && p->options.context) {
+            s = context_node(p, graphs[i], fused[i], &x->context, &contexts[i]);
+            free(x->context.at);
+            x->context = (bytes){ 0 };
+        }
         if (s) {
-            provider_release_programs(ep, programs, i);
+            release_contexts(p, contexts, i);
+            provider_release_programs(ep, programs, i + 1);
             return s;
         }
-        programs[i] = &x->base;
     }
     p->has_compiled |= n > 0;
     provider_drop_programs(p);

@@ -82,6 +82,13 @@ ort_status *external_find(const ort_api *api, const ort_graph *g, const ort_valu
     return s;
 }
 
+const uint8_t *external_map(const char *model, const char *name, mapped_file **files, size_t *size)
+{
+    const mapped_file *f = file_beside(model, name, files);
+    *size = f ? f->size : 0;
+    return f ? f->at : NULL;
+}
+
 bool external_has(const mapped_file *files, const void *data)
 {
     const uintptr_t p = (uintptr_t)data;

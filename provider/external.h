@@ -14,6 +14,9 @@ typedef struct mapped_file mapped_file;
  * elements, or will tell what is wrong with the file. */
 ort_status *external_find(const ort_api *api, const ort_graph *g, const ort_value_info *v, octet_array *a,
                           mapped_file **files);
+/* Maps a file that lies beside a model, and adds it to *files. NULL: it cannot be, or is empty. */
+const uint8_t *external_map(const char *model, const char *name, mapped_file **files, size_t *size);
+
 /* Whether an address is in one of the files. */
 bool external_has(const mapped_file *files, const void *data);
 void external_free(mapped_file *files);

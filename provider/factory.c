@@ -162,6 +162,8 @@ static void take_functions(ort_api *api, const void *table)
     ORT_API_FUNCTIONS(TAKE)
     at = (void (*const *)(void))api->GetEpApi();
     ORT_EP_API_FUNCTIONS(TAKE)
+    at = (void (*const *)(void))api->GetModelEditorApi();
+    ORT_EDITOR_API_FUNCTIONS(TAKE)
 #undef TAKE
 }
 

@@ -287,7 +287,7 @@ static ort_status *put_tensor(const ort_api *api, bytes *b, unsigned field, cons
 enum { ONNX_FLOAT = 1, ONNX_INT, ONNX_STRING, ONNX_TENSOR, ONNX_GRAPH, ONNX_FLOATS, ONNX_INTS, ONNX_STRINGS };
 
 /* The value of an attribute as ReadOpAttr gives it: numbers, the bytes of a string, or strings that end with 0. */
-static ort_status *read_attr(const ort_api *api, const ort_attr *a, int type, void **value, size_t *size)
+ort_status *attr_read(const ort_api *api, const ort_attr *a, int type, void **value, size_t *size)
 {
     *size = 0;
     *value = NULL;
@@ -353,7 +353,7 @@ static ort_status *put_attr(const ort_api *api, bytes *b, unsigned field, const 
     } else {
         void *value;
         size_t size;
-        s = read_attr(api, a, type, &value, &size);
+        s = attr_read(api, a, type, &value, &size);
         if (!s)
             put_attr_value(&attr, type, value, size);
         free(value);
@@ -447,7 +447,8 @@ static ort_status *put_node(writer *w, bytes *b, unsigned field, const ort_node 
     put_text(&node, 4, op);
     put_text(&node, 7, domain);
     ort_status *s = put_node_values(api, &node, n);
-    s = s ? s : put_node_attrs(api, &node, n);
+    if (w->use == GRAPH_TO_RUN || strcmp(op, "EPContext") != 0) /* those hold whole models, and nobody asks for them */
+        s = s ? s : put_node_attrs(api, &node, n);
     s = s ? s : put_node_graphs(w, &node, n);
     if (s)
         free(node.at);
@@ -756,6 +757,7 @@ void graph_bytes_free(graph_bytes *b)
     free(b->unread);
     free(b->message.at);
     free(b->constants);
+    free(b->embedded);
     external_free(b->files);
     *b = (graph_bytes){ 0 };
 }

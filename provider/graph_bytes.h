@@ -20,6 +20,7 @@ typedef struct graph_bytes {
     octet_array *constants; /* names and data are ONNX Runtime's, valid as long as the graph is, or those of files */
     size_t n_constants, cap_constants;
     mapped_file *files; /* that have data of constants */
+    void *embedded;     /* an EPContext node's bytes, which constants refer to */
     char **unread;      /* [n_nodes]: why a node cannot be read; NULL: it is. Of a graph to ask about */
     size_t n_nodes;
 } graph_bytes;
@@ -39,6 +40,10 @@ void graph_bytes_free(graph_bytes *b);
 /* Type and dimensions that ONNX Runtime believes of a value; an open dimension is -1. The rank is -1 if the value is no
  * tensor, or has more dimensions than an array, or none: ONNX Runtime also says that of a shape that nobody knows. */
 ort_status *value_shape(const ort_api *api, const ort_value_info *v, octet_array *a);
+
+/* The value of an attribute that is no graph and no tensor. *value is to be freed, also after a failure; there is room
+ * for a byte behind it. */
+ort_status *attr_read(const ort_api *api, const ort_attr *a, int type, void **value, size_t *size);
 
 /* The bytes of an array; false: it has a type without a fixed size, or is too large. */
 bool array_size(const octet_array *a, size_t *size);

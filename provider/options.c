@@ -68,6 +68,20 @@ static ort_status *read_option(const ort_api *api, const char *name, const char 
     return NULL;
 }
 
+/* Options that ONNX Runtime defines for all providers. It has checked their values. */
+static ort_status *read_context(const ort_api *api, const char *key, const char *value, options *o)
+{
+    const bool on = strcmp(value, "1") == 0;
+    if (strcmp(key, "ep.context_enable") == 0)
+        o->context = on;
+    else if (strcmp(key, "ep.context_embed_mode") == 0)
+        o->context_embed = on;
+    else if (strcmp(key, "ep.context_file_path") == 0 && *value && !o->context_path &&
+             !(o->context_path = strdup(value)))
+        return no_memory(api);
+    return NULL;
+}
+
 ort_status *options_read(const ort_api *api, const ort_session_options *session, options *o)
 {
     const size_t skip = strlen(prefix);
@@ -79,8 +93,8 @@ ort_status *options_read(const ort_api *api, const ort_session_options *session,
     TRY(api->GetSessionOptionsConfigEntries(session, &pairs));
     api->GetKeyValuePairs(pairs, &keys, &values, &n);
     for (size_t i = 0; i < n && !s; i++)
-        if (strncmp(keys[i], prefix, skip) == 0)
-            s = read_option(api, keys[i] + skip, values[i], o);
+        s = strncmp(keys[i], prefix, skip) == 0 ? read_option(api, keys[i] + skip, values[i], o)
+                                                : read_context(api, keys[i], values[i], o);
     api->ReleaseKeyValuePairs(pairs);
     return s;
 }
@@ -90,4 +104,6 @@ void options_free(options *o)
     if (o->profile)
         fclose(o->profile);
     o->profile = NULL;
+    free(o->context_path);
+    o->context_path = NULL;
 }

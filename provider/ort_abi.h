@@ -77,14 +77,18 @@ typedef struct ort_memory_info ort_memory_info;
     F(93, void, ReleaseStatus, (ort_status *))                                                                        \
     F(96, void, ReleaseValue, (ort_value *))                                                                          \
     F(99, void, ReleaseTensorTypeAndShapeInfo, (ort_tensor_info *))                                                   \
+    F(211, ort_status *, CreateOpAttr, (const char *name, const void *data, int n, int type, ort_attr **))            \
+    F(212, void, ReleaseOpAttr, (ort_attr *))                                                                         \
     F(247, ort_status *, Logger_LogMessage,                                                                           \
       (const ort_logger *, int severity, const char *message, const char *file, int line, const char *function))      \
     F(272, ort_status *, ReadOpAttr, (const ort_attr *, int type, void *data, size_t size, size_t *needed))           \
     F(274, ort_status *, KernelContext_ParallelFor,                                                                   \
       (const ort_context *, void (*fn)(void *arg, size_t i), size_t n, size_t batches, void *arg))                    \
+    F(286, void, ReleaseNode, (ort_node *))                                                                           \
     F(287, void, ReleaseGraph, (ort_graph *))                                                                         \
     F(289, ort_status *, GetValueInfoName, (const ort_value_info *, const char **))                                   \
     F(290, ort_status *, GetValueInfoTypeInfo, (const ort_value_info *, const ort_type_info **))                      \
+    F(291, const void *, GetModelEditorApi, (void))                                                                   \
     F(298, void, GetKeyValuePairs,                                                                                    \
       (const ort_pairs *, const char *const **keys, const char *const **values, size_t *n))                           \
     F(300, void, ReleaseKeyValuePairs, (ort_pairs *))                                                                 \
@@ -141,11 +145,18 @@ struct ort_ep_factory;
     F(2, ort_status *, EpGraphSupportInfo_AddNodesToFuse,                                                \
       (ort_support *, const ort_node *const *, size_t n, const ort_fusion_options *))
 
+/* OrtModelEditorApi */
+#define ORT_EDITOR_API_FUNCTIONS(F)                                                              \
+    F(6, ort_status *, CreateNode,                                                               \
+      (const char *op, const char *domain, const char *name, const char *const *in, size_t n_in, \
+       const char *const *out, size_t n_out, ort_attr **, size_t n_attrs, ort_node **)) /* copies attributes */
+
 /* The functions that are used, taken out of the tables (ort_api_take). */
 #define ORT_FIELD(number, result, name, arguments) result(*name) arguments;
 typedef struct ort_api {
     ORT_API_FUNCTIONS(ORT_FIELD)
     ORT_EP_API_FUNCTIONS(ORT_FIELD)
+    ORT_EDITOR_API_FUNCTIONS(ORT_FIELD)
 } ort_api;
 #undef ORT_FIELD
 

@@ -28,10 +28,13 @@ ort_status *fail_with(const ort_api *api, const octet *o);
 
 /* The provider's options, from the session's (options.c). */
 typedef struct options {
-    int threads;     /* of our own; 0: those of the session */
-    bool with_float; /* claims parts that pay by work in float, too */
-    bool all;        /* claims everything that can be computed */
-    FILE *profile;   /* what steps take is written here; NULL: nowhere. The provider closes it */
+    int threads;        /* of our own; 0: those of the session */
+    bool with_float;    /* claims parts that pay by work in float, too */
+    bool all;           /* claims everything that can be computed */
+    bool context;       /* parts are kept in an EPContext model that ONNX Runtime writes */
+    bool context_embed; /* in its nodes, not in files beside it */
+    char *context_path; /* of that model; NULL: not given */
+    FILE *profile;      /* what steps take is written here; NULL: nowhere. The provider closes it */
 } options;
 
 /* *o is to be released with options_free, also after a failure. */

@@ -173,6 +173,45 @@ def external_data(count, ort, made, at, inputs, want):
     count.hold("constants in a file are mapped", same and while_alive and not mapped() and not in_one_file(model), f"same bits: {same}, mapped: {while_alive}, afterwards: {mapped()}")
 
 
+def contexts(count, ort, made, at, inputs, want):
+    """EPContext models, with the context in a file and in the node, loaded from a path and from bytes: the same bits. A file that is damaged or missing is named."""
+    folder = at / "contexts"
+    folder.mkdir()
+
+    def made_or_read(model, entries):
+        o = ort.SessionOptions()
+        o.log_severity_level = 4
+        for key, value in entries.items():
+            o.add_session_config_entry(f"ep.{key}", value)
+        o.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == NAME], {})
+        return ort.InferenceSession(model, o)
+
+    def error(model):
+        with errors_to(at / "log"):  # the module of 1.23 tries again without the provider
+            try:
+                return made_or_read(model, {}) and ""
+            except Exception as e:
+                return str(e) + (at / "log").read_text(errors="replace")
+    for embed in "01":
+        model = str(folder / f"c{embed}.onnx")
+        sessions = [made_or_read(made, {"context_enable": "1", "context_file_path": model, "context_embed_mode": embed}), made_or_read(model, {}),
+                    made_or_read(Path(model).read_bytes(), {"context_file_path": model})]
+        files = sorted(folder.glob(f"c{embed}_*.octet"))
+        same = [s.run(None, inputs)[0].tobytes() == want and s.get_providers()[0] == NAME for s in sessions]
+        count.hold(f"contexts, embedded: {embed}", all(same) and len(files) == (embed == "0"), f"{same}, {files}")
+        again = str(folder / f"again{embed}.onnx")  # from a context model another one
+        made_or_read(model, {"context_enable": "1", "context_file_path": again})
+        count.hold(f"a context model of a context model, embedded: {embed}", made_or_read(again, {}).run(None, inputs)[0].tobytes() == want)
+    file = next(folder.glob("c0_*.octet"))
+    data = file.read_bytes()
+    file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    said = error(str(folder / "c0.onnx"))
+    count.hold("a damaged context", file.name in said and "checksum" in said and "ep.context_enable" in said, said)
+    file.unlink()
+    said = error(str(folder / "c0.onnx"))
+    count.hold("a missing context", file.name in said and "cannot be read" in said, said)
+
+
 def programs(count, ort, library, made, at):
     """The example in C, which is C++, too, with the library of this wheel."""
     import shutil
@@ -213,6 +252,7 @@ def uses(args, count, ort, library, at):
     count.hold("a model with functions is asked about twice, and claimed", len(said) == 2 and said[1][0] == said[1][1], str(said))
     programs(count, ort, library, made, at)
     external_data(count, ort, made, at, {name: inputs[0]}, want)
+    contexts(count, ort, made, at, {name: inputs[0]}, want)
     count.hold("threads on one session", threads_agree(ort, made, name, inputs, 1000 if args.whole else 100))
     more = grown(lambda: session(ort, made, 99, True).run(None, {name: inputs[0]}), 200)
     count.hold("200 sessions keep nothing", more < 4, f"{more:.1f} MB")

@@ -131,6 +131,7 @@ struct standin_session {
     step *steps;
     size_t n_steps;
     ort_compute_info **infos;
+    ort_node **contexts; /* of groups, by the plug-in; NULL: it made none */
     int lanes;
     size_t largest;
 };
@@ -829,6 +830,83 @@ static ort_status *ReadOpAttr(const ort_attr *x, int type, void *data, size_t si
     return NULL;
 }
 
+/* Attributes and nodes that the plug-in makes. They have memory of their own. */
+
+static void *copy_of(const void *from, size_t n)
+{
+    void *to = room(n + 1, 1);
+    memcpy(to, from, n);
+    return to;
+}
+
+static ort_status *CreateOpAttr(const char *name, const void *data, int n, int type, ort_attr **out)
+{
+    MAY_FAIL;
+    if (n < 0 || (type != ORT_ATTR_STRING && (type != ORT_ATTR_INT || n != 1)))
+        return CreateStatus(ORT_INVALID_ARGUMENT, "an attribute of another kind");
+    oct_attr a = { .name = copy_of(name, strlen(name)), .type = type == ORT_ATTR_INT ? OCT_ATTR_INT : OCT_ATTR_STRING };
+    if (type == ORT_ATTR_INT)
+        memcpy(&a.i, data, sizeof a.i);
+    else
+        a.s = copy_of(data, a.s_len = (size_t)n);
+    *out = room(1, sizeof **out);
+    (*out)->a = copy_of(&a, sizeof a);
+    atomic_fetch_add(&now.live, 1);
+    return NULL;
+}
+
+static void free_attr(const ort_attr *a)
+{
+    free((void *)(uintptr_t)a->a->name);
+    free((void *)(uintptr_t)a->a->s);
+    free((void *)(uintptr_t)a->a);
+    free((void *)(uintptr_t)a);
+}
+
+static void ReleaseOpAttr(ort_attr *a)
+{
+    if (!a)
+        return;
+    atomic_fetch_sub(&now.live, 1);
+    free_attr(a);
+}
+
+/* Copies the attributes. */
+static ort_status *CreateNode(const char *op, const char *domain, const char *name, const char *const *in, size_t n_in,
+                              const char *const *out, size_t n_out, ort_attr **attrs, size_t n_attrs, ort_node **node)
+{
+    MAY_FAIL;
+    if (strcmp(op, "EPContext") != 0 || strcmp(domain, "com.microsoft") != 0 || !*name || !n_in || !n_out)
+        return CreateStatus(ORT_INVALID_ARGUMENT, "no EPContext node");
+    *node = room(1, sizeof **node);
+    (*node)->attrs = (list){ room(n_attrs, sizeof(void *)), n_attrs };
+    for (size_t i = 0; i < n_attrs; i++) {
+        ort_attr *a = NULL;
+        const long at = atomic_exchange(&now.fail_at, 0), calls = atomic_load(&now.calls);
+        const bool number = attr_type(attrs[i]->a) == ORT_ATTR_INT;
+        if (CreateOpAttr(attrs[i]->a->name, number ? (const void *)&attrs[i]->a->i : attrs[i]->a->s,
+                         number ? 1 : (int)attrs[i]->a->s_len, attr_type(attrs[i]->a), &a))
+            abort();
+        atomic_store(&now.calls, calls);
+        atomic_store(&now.fail_at, at);
+        atomic_fetch_sub(&now.live, 1);
+        (*node)->attrs.at[i] = a;
+    }
+    atomic_fetch_add(&now.live, 1);
+    return NULL;
+}
+
+static void ReleaseNode(ort_node *n)
+{
+    if (!n)
+        return;
+    atomic_fetch_sub(&now.live, 1);
+    for (size_t i = 0; i < n->attrs.n; i++)
+        free_attr(n->attrs.at[i]);
+    free((void *)(uintptr_t)n->attrs.at);
+    free(n);
+}
+
 /* ---- what providers answer ---- */
 
 static ort_status *CreateEpDevice(struct ort_ep_factory *f, const ort_device *d, const ort_pairs *metadata,
@@ -862,11 +940,17 @@ static ort_status *EpGraphSupportInfo_AddNodesToFuse(ort_support *support, const
 
 static void (*table[400])(void);
 static void (*ep_table[8])(void);
+static void (*editor_table[8])(void);
 static ort_api functions; /* the same by name */
 
 static const void *GetEpApi(void)
 {
     return ep_table;
+}
+
+static const void *GetModelEditorApi(void)
+{
+    return editor_table;
 }
 
 static const void *GetApi(uint32_t version)
@@ -888,6 +972,8 @@ static void fill_tables(void)
     ORT_API_FUNCTIONS(SET)
     at = ep_table;
     ORT_EP_API_FUNCTIONS(SET)
+    at = editor_table;
+    ORT_EDITOR_API_FUNCTIONS(SET)
 #undef SET
 }
 
@@ -1120,9 +1206,14 @@ static bool compile(standin_session *s, char error[STANDIN_TEXT])
     ort_status *failed = NULL;
     if (n)
         INSIDE(failed, s->ep->Compile(s->ep, graphs, fused, n, infos, contexts));
-    if (!good(failed, error))
+    if (!good(failed, error)) {
+        for (size_t i = 0; i < n; i++)
+            if (contexts[i] || infos[i])
+                abort();
         return false;
+    }
     s->infos = infos;
+    s->contexts = contexts;
     for (size_t i = 0; i < n; i++) {
         s->steps[i].info = infos[i];
         INSIDE(failed, infos[i]->CreateState(infos[i], NULL, &s->steps[i].state));
@@ -1197,6 +1288,8 @@ void standin_close(standin_session *s)
         graph_bytes_free(&x->bytes);
         pthread_mutex_destroy(&x->lock);
     }
+    for (int i = 0; i < s->n_groups && s->contexts; i++)
+        ReleaseNode(s->contexts[i]);
     if (s->infos)
         s->ep->ReleaseNodeComputeInfos(s->ep, s->infos, (size_t)s->n_groups);
     if (s->ep)
@@ -1212,6 +1305,14 @@ standin_facts standin_facts_of(const standin_session *s)
     for (int i = 0; i < s->n_groups; i++)
         f.n_claimed += s->steps[i].graph->nodes.n;
     f.log = now.log;
+    const ort_node *c = s->contexts && s->n_groups ? s->contexts[0] : NULL;
+    for (size_t i = 0; c && i < c->attrs.n; i++) {
+        const oct_attr *a = ((const ort_attr *)c->attrs.at[i])->a;
+        if (strcmp(a->name, "ep_cache_context") == 0) {
+            f.context = a->s;
+            f.context_size = a->s_len;
+        }
+    }
     return f;
 }
 

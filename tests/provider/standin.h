@@ -35,8 +35,10 @@ void standin_close(standin_session *s);
 
 typedef struct standin_facts {
     size_t n_nodes, n_claimed, n_groups;
-    size_t largest;  /* the number of nodes of the largest group */
-    const char *log; /* what the plug-in said */
+    size_t largest;      /* the number of nodes of the largest group */
+    const char *log;     /* what the plug-in said */
+    const char *context; /* ep_cache_context of the first group's EPContext node; NULL: the plug-in made none */
+    size_t context_size;
 } standin_facts;
 standin_facts standin_facts_of(const standin_session *s);
 

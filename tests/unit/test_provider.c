@@ -709,6 +709,206 @@ static void memory_ends(void **state)
     message_free(&small);
 }
 
+/* ---- EPContext models ---- */
+
+static const char *const in_nodes[] = {
+    "ep.context_enable", "1", "ep.context_file_path", "kept.onnx", "ep.context_embed_mode", "1", NULL
+};
+static const char *const in_files[] = { "ep.context_enable", "1", "ep.context_file_path", "./kept.onnx", NULL };
+
+/* A model of one EPContext node in place of the small model. */
+static oct_model *context_ir(const char *source, bool embedded, const void *context, size_t size)
+{
+    enum { STRING = 3, MODEL_OPSET = 8 };
+    message graph = { 0 }, node = node_message("EPContext", "x", "y"), opset = { 0 };
+    const struct {
+        const char *name;
+        const void *v;
+        size_t n;
+    } text[] = { { "source", source, strlen(source) }, { "ep_cache_context", context, size } };
+    oct_err err = OCT_ERR_INIT;
+    oct_model *m;
+    put_text(&node, 7, "com.microsoft");
+    put_attr_int(&node, "embed_mode", embedded);
+    for (int i = 0; i < 2; i++) {
+        message attr = { 0 };
+        put_text(&attr, 1, text[i].name);
+        put_field(&attr, 4, text[i].v, text[i].n);
+        put_int(&attr, 20, STRING);
+        put_part(&node, 5, attr);
+    }
+    put_part(&graph, GRAPH_NODE, node);
+    put_part(&graph, GRAPH_INPUT, value_info("x", OCTET_FLOAT32, 2, (const int64_t[]){ -1, WIDTH }));
+    put_part(&graph, GRAPH_OUTPUT, value_info("y", OCTET_FLOAT32, 2, (const int64_t[]){ -1, WIDTH }));
+    message all = model_message(graph, 17);
+    put_text(&opset, 1, "com.microsoft");
+    put_int(&opset, 2, 1);
+    put_part(&all, MODEL_OPSET, opset);
+    if (oct_model_load_mem(all.v, all.n, "context", &m, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    message_free(&all);
+    return m;
+}
+
+/* The context that a session of the small model makes. */
+static message make_context(const char *const *settings, const wanted *w)
+{
+    message made = { 0 };
+    standin_session *s = must_open(small_ir(), &(standin_options){ settings });
+    const standin_facts f = standin_facts_of(s);
+    assert_int_equal(f.n_groups, 1);
+    assert_non_null(f.context);
+    put_bytes(&made, f.context, f.context_size);
+    check_run(s, w, "while a context is made");
+    standin_close(s);
+    return made;
+}
+
+static void keeps_contexts(void **state)
+{
+    wanted w;
+    make_small();
+    assert_true(find_wanted("small.onnx", 3, &w));
+    for (int embedded = 0; embedded < 2; embedded++) {
+        const char *const *settings = embedded ? in_nodes : in_files;
+        message made = make_context(settings, &w);
+        assert_true(embedded || (made.n < 100 && memcmp(made.v, "kept_", 5) == 0));
+        standin_session *s = must_open(context_ir("OctetExecutionProvider", embedded, made.v, made.n),
+                                       &(standin_options){ settings }); /* and makes another one */
+        assert_int_equal(standin_facts_of(s).n_claimed, 1);
+        check_run(s, &w, "a context");
+        message again = { 0 };
+        put_bytes(&again, standin_facts_of(s).context, standin_facts_of(s).context_size);
+        standin_close(s);
+        s = must_open(context_ir("OctetExecutionProvider", embedded, again.v, again.n), &(standin_options){ 0 });
+        assert_int_equal(is_mapped(".octet"), !embedded);
+        check_run(s, &w, "a context of a context");
+        standin_close(s);
+        s = must_open(context_ir("Another", embedded, made.v, made.n), &(standin_options){ 0 });
+        assert_int_equal(standin_facts_of(s).n_claimed, 0);
+        standin_close(s);
+        message_free(&again);
+        message_free(&made);
+    }
+    assert_false(is_mapped(".octet"));
+    free_wanted(&w);
+    message_free(&small);
+}
+
+/* The sum of a context, for changes that it does not show. */
+static uint64_t sum_again(const unsigned char *v, size_t n)
+{
+    uint64_t h[4] = { 1, 2, 3, n }, x;
+    for (size_t i = 0; i < n; i += 8) {
+        memcpy(&x, v + i, 8);
+        h[i / 8 % 4] = (h[i / 8 % 4] ^ x) * 0x9e3779b97f4a7c15u;
+        h[i / 8 % 4] ^= h[i / 8 % 4] >> 29;
+    }
+    for (int k = 1; k < 4; k++) {
+        h[0] = (h[0] ^ h[k]) * 0x9e3779b97f4a7c15u;
+        h[0] ^= h[0] >> 32;
+    }
+    return h[0];
+}
+
+/* false: the session is refused, with a remedy. */
+static bool opens(const unsigned char *v, size_t n, bool embedded, const char *what)
+{
+    const long before = standin_live();
+    standin_session *s =
+        standin_open(factory, context_ir("OctetExecutionProvider", embedded, v, n), &(standin_options){ 0 }, error);
+    const bool opened = s;
+    standin_close(s);
+    if (standin_live() != before)
+        fail_msg("%s: %ld objects are left", what, standin_live());
+    return opened;
+}
+
+/* Each bit that is changed is noticed, and each cut. With a sum that fits, nothing is read that is not there. */
+static void refuses_damaged_contexts(void **state)
+{
+    enum { SUM_AT = 24, SUMMED = 32, HEAD = 64, CONSTANT = 88 };
+    wanted w;
+    make_small();
+    assert_true(find_wanted("small.onnx", 3, &w));
+    message made = make_context(in_nodes, &w);
+    uint64_t sum;
+    memcpy(&sum, made.v + SUM_AT, sizeof sum);
+    assert_int_equal(sum, sum_again(made.v + SUMMED, made.n - SUMMED));
+    for (size_t bit = 0; bit < 8 * made.n; bit += bit < 8 * 512 ? 1 : 7) {
+        made.v[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        if (opens(made.v, made.n, true, "a bit") || !strstr(error, "the context in the model") ||
+            !strstr(error, "make the model again with ep.context_enable"))
+            fail_msg("bit %zu: %s", bit, error);
+        made.v[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    }
+    for (size_t n = 0; n < made.n; n++)
+        if (opens(made.v, n, true, "a cut") || !strstr(error, "make the model again with ep.context_enable"))
+            fail_msg("cut at %zu: %s", n, error);
+    for (size_t at = SUMMED; at < made.n; at++)
+        for (int k = 0; k < 3; k++) {
+            const unsigned char was = made.v[at];
+            made.v[at] = (unsigned char)(k == 0 ? 0xff : k == 1 ? was + 1 : was ^ 0x80);
+            const uint64_t again = sum_again(made.v + SUMMED, made.n - SUMMED);
+            memcpy(made.v + SUM_AT, &again, sizeof again);
+            opens(made.v, made.n, true, "a change with its sum");
+            made.v[at] = was;
+        }
+    assert_false(opens((const unsigned char *)"none.octet", 10, false, "no file"));
+    assert_non_null(strstr(error, "the context 'none.octet' cannot be read: it belongs beside the model"));
+    assert_false(opens((const unsigned char *)"../kept.octet", 13, false, "a folder"));
+    assert_non_null(strstr(error, "'../kept.octet' is not beside the model"));
+    free_wanted(&w);
+    message_free(&made);
+    message_free(&small);
+}
+
+/* A session with a context: true, it opens, computes the right bits, and leaves nothing. */
+static bool holds_context(oct_model *m, const char *const *settings, const wanted *w)
+{
+    standin_outputs got;
+    bool right = true;
+    standin_session *s = standin_open(factory, m, &(standin_options){ settings }, error);
+    if (s && standin_facts_of(s).n_claimed && standin_run(s, w->f.in, w->f.n, &got, error)) {
+        right = all_same(&got, w->out, w->n_out);
+        standin_outputs_free(&got);
+    }
+    standin_close(s);
+    return right && !standin_live();
+}
+
+/* Each call and each allocation fails in turn, while a context is made and while it is read. */
+static void contexts_fail(void **state)
+{
+    wanted w;
+    make_small();
+    assert_true(find_wanted("small.onnx", 3, &w));
+    message made[2] = { make_context(in_files, &w), make_context(in_nodes, &w) };
+    for (int kind = 0; kind < 8; kind++) {
+        const int embedded = kind & 1, reading = kind & 2, allocating = kind & 4;
+        bool more = true;
+        long k = 1;
+        for (; more; k++) {
+            oct_model *m = reading ? context_ir("OctetExecutionProvider", embedded, made[embedded].v, made[embedded].n)
+                                   : small_ir();
+            allocations = 0;
+            fail_allocation = allocating ? k : 0;
+            standin_fail_at(allocating ? 0 : k);
+            if (!holds_context(m, reading ? NULL : embedded ? in_nodes : in_files, &w))
+                fail_msg("kind %d, %ld, %s: other bits, or %ld objects are left", kind, k, standin_failed(),
+                         standin_live());
+            more = allocating ? allocations >= k : standin_failed() != NULL;
+        }
+        assert_in_range(k, 50, 20000);
+    }
+    standin_fail_at(0);
+    fail_allocation = 0;
+    free_wanted(&w);
+    message_free(&made[0]);
+    message_free(&made[1]);
+    message_free(&small);
+}
+
 /* ---- threads and time ---- */
 
 enum { THREADS = 8, SHAPES = 6, RUNS = 1000, RUNS_SANITIZED = 60 };
@@ -861,6 +1061,9 @@ int main(void)
         cmocka_unit_test(takes_inputs_of_unknown_shape),
         cmocka_unit_test(registering_fails),
         cmocka_unit_test(memory_ends),
+        cmocka_unit_test(keeps_contexts),
+        cmocka_unit_test(refuses_damaged_contexts),
+        cmocka_unit_test(contexts_fail),
         cmocka_unit_test(many_threads_run),
         cmocka_unit_test(registers_twice),
         cmocka_unit_test(memory_stays),
