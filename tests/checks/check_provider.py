@@ -173,8 +173,24 @@ def external_data(count, ort, made, at, inputs, want):
     count.hold("constants in a file are mapped", same and while_alive and not mapped() and not in_one_file(model), f"same bits: {same}, mapped: {while_alive}, afterwards: {mapped()}")
 
 
+def divide(model, path):
+    """Puts an operator that Octet does not know, and that returns its input, behind the middle one of the model's quantized tensors."""
+    import onnx
+    m = onnx.load(model)
+    made = {name for node in m.graph.node for name in node.output}
+    ends = [i for i, node in enumerate(m.graph.node) if node.op_type == "DequantizeLinear" and node.input[0] in made]
+    at = ends[len(ends) // 2]
+    value = m.graph.node[at].output[0]
+    for node in m.graph.node:
+        node.input[:] = [value + "_same" if name == value else name for name in node.input]
+    m.graph.node.insert(at + 1, onnx.helper.make_node("SampleOp", [value], [value + "_same"], domain="com.microsoft"))
+    m.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    onnx.save(m, path)
+
+
 def contexts(count, ort, made, at, inputs, want):
     """EPContext models, with the context in a file and in the node, loaded from a path and from bytes: the same bits. A file that is damaged or missing is named."""
+    import onnx
     folder = at / "contexts"
     folder.mkdir()
 
@@ -202,6 +218,18 @@ def contexts(count, ort, made, at, inputs, want):
         again = str(folder / f"again{embed}.onnx")  # from a context model another one
         made_or_read(model, {"context_enable": "1", "context_file_path": again})
         count.hold(f"a context model of a context model, embedded: {embed}", made_or_read(again, {}).run(None, inputs)[0].tobytes() == want)
+    divided = str(folder / "divided.onnx")
+    divide(made, divided)
+    alone = made_or_read(divided, {}).run(None, inputs)[0].tobytes()
+    made_or_read(divided, {"context_enable": "1"})
+    if ort.__version__ != OLDEST:  # which claims a graph as a whole, or nothing of it, and then writes no model
+        again = str(folder / "divided_ctx.onnx")
+        kinds = [n.op_type for n in onnx.load(again).graph.node]
+        count.hold("a context for each part, beside nodes that are ONNX Runtime's", kinds.count("EPContext") == 2 and "SampleOp" in kinds and made_or_read(again, {}).run(None, inputs)[0].tobytes() == alone, str(kinds))
+    o = ort.SessionOptions()
+    o.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == NAME], {})
+    compiled = ort.ModelCompiler(o, made, embed_compiled_data_into_model=True).compile_to_bytes()
+    count.hold("a context model that ONNX Runtime compiles to bytes", made_or_read(compiled, {}).run(None, inputs)[0].tobytes() == want)
     file = next(folder.glob("c0_*.octet"))
     data = file.read_bytes()
     file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
