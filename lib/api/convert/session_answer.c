@@ -395,7 +395,7 @@ static void put_cure(answer *a)
     const oct_session *s = a->s;
     octet_convert_options x = s->x;
     const oct_cure cure = oct_conversion_cure(&s->c);
-    if (!s->c.curable || (cure.scheme && x.scheme && strcmp(cure.scheme, x.scheme) == 0))
+    if (!s->c.curable || (!cure.scheme && !(cure.budget > 0)))
         return;
     if (cure.scheme)
         x.scheme = cure.scheme;

@@ -255,10 +255,11 @@ typedef struct oct_dynamic_trial {
     oct_eval_score score; /* with it, by the metric that decides; metric NULL: none does */
 } oct_dynamic_trial;
 
-/* An option that would win back what was lost: a budget in percent, or a scheme. */
+/* An option that would win back what was lost: a budget in percent, or a scheme; neither: none is known, as where the
+ * scheme is the one in use. */
 typedef struct oct_cure {
     double budget;
-    const char *scheme; /* NULL: it is the budget */
+    const char *scheme; /* NULL: it is the budget, if that is not 0 */
     double sqnr;        /* dB that the outputs had when it was tried in the simulation; NaN: it is a guess */
 } oct_cure;
 

@@ -226,7 +226,8 @@ oct_cure oct_conversion_cure(const oct_conversion *c)
 {
     const oct_sensitivity *s = c->sensitivity;
     const oct_dynamic_trial *d = &c->dynamic;
-    const bool stored = s && s->weights.sqnr >= USEFUL_DB && s->weights.sqnr > c->sqnr, budget = c->remedy.budget > 0;
+    const bool budget = c->remedy.budget > 0, stored = s && c->o.job.scheme != OCT_SCHEME_STORED &&
+                                                       s->weights.sqnr >= USEFUL_DB && s->weights.sqnr > c->sqnr;
     /* Stored weights and layers in float gain no time, so that they come after dynamic ranges that are of use. */
     if (d->gains && (d->sqnr >= USEFUL_DB || (!stored && !(budget && c->remedy.sqnr >= d->sqnr))))
         return (oct_cure){ .scheme = "dynamic", .sqnr = d->sqnr };
@@ -234,7 +235,7 @@ oct_cure oct_conversion_cure(const oct_conversion *c)
         return (oct_cure){ .budget = ceil(100 * c->remedy.budget), .sqnr = c->remedy.sqnr };
     if (stored)
         return (oct_cure){ .scheme = "stored", .sqnr = s->weights.sqnr };
-    return (oct_cure){ .scheme = "fp16", .sqnr = NAN };
+    return (oct_cure){ .scheme = c->o.job.scheme == OCT_SCHEME_FP16 ? NULL : "fp16", .sqnr = NAN };
 }
 
 static bool is_dynamic(const oct_cure *x)
@@ -252,20 +253,21 @@ static const char *size_of_dynamic(const oct_dynamic_trial *d, char text[64])
     return text;
 }
 
-/* The cure in words. What was tried comes with its number; the rest is a guess, and says so. */
+/* The cure in words, "" if there is none. What was tried comes with its number; the rest is a guess, and says so. */
 static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
 {
     const oct_cure x = oct_conversion_cure(c);
     char size[64];
-    if (!x.scheme)
+    text[0] = '\0';
+    if (!x.scheme && x.budget > 0)
         snprintf(text, REMEDY_TEXT, "--budget %.0f leaves more layers float, with %.1f dB when it was tried", x.budget,
                  x.sqnr);
     else if (is_dynamic(&x))
         snprintf(text, REMEDY_TEXT, "--scheme dynamic has %.1f dB when it was tried, instead of %.1f, %s", x.sqnr,
                  c->dynamic.before, size_of_dynamic(&c->dynamic, size));
-    else if (isnan(x.sqnr))
+    else if (x.scheme && isnan(x.sqnr))
         snprintf(text, REMEDY_TEXT, "--scheme %s loses less (a guess)", x.scheme);
-    else
+    else if (x.scheme)
         snprintf(text, REMEDY_TEXT, "--scheme %s leaves activations float, with %.1f dB when it was tried", x.scheme,
                  x.sqnr);
     return text;
@@ -321,8 +323,9 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
     const oct_eval_score *x = oct_conversion_score(c);
     const oct_culprits *k = &c->culprits;
     char helps[REMEDY_TEXT], hint[REMEDY_TEXT + 80];
-    snprintf(hint, sizeof hint, "%s; --sensitivity shows what causes it, --policy FILE leaves layers float",
-             remedy(c, helps));
+    remedy(c, helps);
+    snprintf(hint, sizeof hint, "%s%s--sensitivity shows what causes it, --policy FILE leaves layers float", helps,
+             *helps ? "; " : "");
     const bool worse = is_worse(x), broken = c->verdict && c->verdict->models[1].broken, lengths = warn_of_lengths(c),
                poor = c->sqnr < POOR_DB;
     if (worse && x->metric->relative)
@@ -340,7 +343,8 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
                            "output SQNR %.1f dB is below %d: little of what the float model says is left; %s", c->sqnr,
                            POOR_DB, hint);
     else if (c->sqnr < USEFUL_DB)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR %.1f dB is below %d; %s", c->sqnr, USEFUL_DB, helps);
+        oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR %.1f dB is below %d%s%s", c->sqnr, USEFUL_DB,
+                           *helps ? "; " : "", helps);
     if (!worse)
         say_uncertain(c, x);
     char seen[32] = "exact";
