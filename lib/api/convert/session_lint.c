@@ -160,9 +160,12 @@ static void put_verdict(answer *a, const linter *x)
 typedef struct group {
     const char *kind, *why, *first, *op[GROUP_OPS];
     size_t n, of_op[GROUP_OPS], others;
+    double macs;
 } group;
 
-static void add_to_groups(group *g, size_t *n, const char *kind, const char *why, const char *name, const char *op)
+/* macs: of the node, 0 where the work does not matter */
+static void add_to_groups(group *g, size_t *n, const char *kind, const char *why, const char *name, const char *op,
+                          double macs)
 {
     size_t i = 0, k = 0;
     while (i < *n && (strcmp(g[i].why, why) != 0 || strcmp(g[i].kind, kind) != 0))
@@ -172,6 +175,7 @@ static void add_to_groups(group *g, size_t *n, const char *kind, const char *why
     if (i == *n)
         g[(*n)++] = (group){ .kind = kind, .why = why, .first = name };
     g[i].n++;
+    g[i].macs += macs;
     while (k < GROUP_OPS && g[i].op[k] && strcmp(g[i].op[k], op) != 0)
         k++;
     if (k == GROUP_OPS) {
@@ -182,17 +186,19 @@ static void add_to_groups(group *g, size_t *n, const char *kind, const char *why
     }
 }
 
-static int by_number(const void *a, const void *b)
+static int by_work(const void *a, const void *b)
 {
     const group *x = a, *y = b;
-    return x->n != y->n ? (x->n > y->n ? -1 : 1) : strcmp(x->first, y->first);
+    return x->macs != y->macs ? (x->macs > y->macs ? -1 : 1)
+           : x->n != y->n     ? (x->n > y->n ? -1 : 1)
+                              : strcmp(x->first, y->first);
 }
 
 /* "3 Add, 1 Resize (add1 ...): the target interpolates in float." */
 static void put_groups(answer *a, group *g, size_t n, const char *about)
 {
     if (n)
-        qsort(g, n, sizeof *g, by_number);
+        qsort(g, n, sizeof *g, by_work);
     for (size_t i = 0; i < n && i < SHOWN_GROUPS; i++) {
         if (*g[i].kind)
             oct_buf_printf(&a->text, "%s: ", g[i].kind);
@@ -218,11 +224,12 @@ static void put_floats(answer *a, const linter *x)
     for (size_t i = 0; x->l->quantized && i < x->v.n; i++) {
         const oct_lint_node *v = &x->v.node[i];
         if (v->stand.kind == OCT_STANDS_FLOAT || v->stand.kind == OCT_STANDS_LEFT)
-            add_to_groups(g, &n, "", v->stand.why, v->name, v->op);
+            add_to_groups(g, &n, "", v->stand.why, v->name, v->op, v->macs);
     }
     for (size_t i = 0; !x->l->quantized && i < x->n_layers; i++)
         if (!oct_layer_is_quantized(&x->layers[i]))
-            add_to_groups(g, &n, "", x->layers[i].d.why, x->layers[i].name, x->layers[i].d.op);
+            add_to_groups(g, &n, "", x->layers[i].d.why, x->layers[i].name, x->layers[i].d.op,
+                          (double)x->layers[i].macs);
     put_groups(a, g, n, "float");
 }
 
@@ -231,11 +238,11 @@ static void put_problems(answer *a, const linter *x)
     group g[GROUPS];
     size_t n = 0;
     for (size_t i = 0; i < x->v.n_trap; i++)
-        add_to_groups(g, &n, "does not load", x->v.trap[i].text, x->v.trap[i].name, x->v.trap[i].op);
+        add_to_groups(g, &n, "does not load", x->v.trap[i].text, x->v.trap[i].name, x->v.trap[i].op, 0);
     for (size_t i = 0; i < x->l->n_finding; i++) {
         const oct_finding *f = &x->l->finding[i];
         if (oct_finding_concerns(f, x->s.target))
-            add_to_groups(g, &n, oct_finding_name(f->kind), f->text, f->name, f->op);
+            add_to_groups(g, &n, oct_finding_name(f->kind), f->text, f->name, f->op, 0);
     }
     put_groups(a, g, n, "findings");
 }

@@ -135,8 +135,9 @@ static bool has_weights(const oct_graph *g, int id)
     return slot < n->n_in && n->in[slot] >= 0 && oct_value_is_constant(&g->value[n->in[slot]]);
 }
 
-/* Counts a layer's weights and work. read: the graph with quantization at its values; NULL: it has no such node. */
-static void count_work(const oct_graph *g, const oct_graph *read, int id, const oct_stand *s, oct_lint_verdict *v)
+/* Counts a layer's weights and work, which it returns. read: the graph with quantization at its values; NULL: it has no
+ * such node. */
+static double count_work(const oct_graph *g, const oct_graph *read, int id, const oct_stand *s, oct_lint_verdict *v)
 {
     const oct_graph *of = read && (size_t)id < read->n_node && !read->node[id].dead ? read : g;
     const bool integer = s->kind == OCT_STANDS_INTEGER, weighted = has_weights(of, id);
@@ -146,6 +147,7 @@ static void count_work(const oct_graph *g, const oct_graph *read, int id, const 
     v->weighted_blocks += weighted && s->kind == OCT_STANDS_BLOCKS;
     v->macs += macs;
     v->integer_macs += integer ? macs : 0;
+    return macs;
 }
 
 /* read: as in count_work. left_with: the node that holds the graph, if the target leaves it to another runtime; else
@@ -170,7 +172,7 @@ static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph 
             v->node[v->n++] =
                 (oct_lint_node){ name, g->node[id].op, *s, s->with >= 0 ? oct_node_label(g, s->with) : NULL, false };
             v->integer += s->kind == OCT_STANDS_INTEGER;
-            count_work(g, read, id, s, v);
+            v->node[v->n - 1].macs = count_work(g, read, id, s, v);
         }
         if (s->kind != OCT_STANDS_APART && is_quantized_layer(g, id)) {
             v->layers++;

@@ -65,6 +65,7 @@ typedef struct oct_lint_node {
     oct_stand stand;
     const char *with; /* the node together with which it runs on integers, or NULL */
     bool lost;        /* the file has quantized this layer, but the target computes it in float or leaves it */
+    double macs;      /* multiply-accumulates of a sample; 0: none, or not known */
 } oct_lint_node;
 
 typedef struct oct_lint_verdict {
