@@ -34,6 +34,8 @@ typedef struct oct_cli_list {
     size_t n;
 } oct_cli_list;
 
+enum { OCT_CLI_WORD = 64 }; /* bytes */
+
 /* The i-th name of an enumeration, NULL beyond the last; *summary may be set to a one-line text. */
 typedef const char *(*oct_cli_names_fn)(size_t i, const char **summary);
 
@@ -149,6 +151,8 @@ typedef struct oct_cli {
     /* What a word stands for that is none of an option's names, by its long name: the name it means, or NULL and
      * perhaps a hint. May be NULL. */
     const char *(*meant)(const char *option, const char *word, const char **hint);
+    /* The i-th of these words, for what is mistyped; false: there are no more. May be NULL. */
+    bool (*also)(const char *option, size_t i, char dst[OCT_CLI_WORD]);
     FILE *out, *err; /* NULL: stdout, stderr */
 
     /* Set by oct_cli_parse. */

@@ -132,6 +132,12 @@ static oct_status check_name(const parse *p, const oct_cli_opt *o, const char *v
         if (!strchr(name, '#'))
             best = nearest(value, best, &cost, name);
     }
+    char other[OCT_CLI_WORD], alias[OCT_CLI_WORD];
+    for (size_t i = 0; p->cli->also && p->cli->also(o->name, i, other); i++)
+        if (nearest(value, best, &cost, other) == other) {
+            snprintf(alias, sizeof alias, "%s", other);
+            best = alias;
+        }
     const char *hint = NULL;
     if (p->cli->meant && (name = p->cli->meant(o->name, value, &hint))) {
         *out = name;

@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "ops/op.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -50,20 +51,35 @@ const char *oct_target_text(const char *name)
     return NULL;
 }
 
-/* Whether a line `also` of a target's text has the word. */
-static bool is_called(const char *text, const char *word)
+/* The next word of the line `also` of a target's text, in dst; *at: NULL at first. false: there is no other. */
+static bool next_alias(const char *text, const char **at, char dst[OCT_TARGET_ALIAS])
 {
     static const char key[] = "\nalso ";
-    const char *line = strstr(text, key);
-    const size_t n = strlen(word);
-    if (!line || !n)
+    if (!*at && !(*at = strstr(text, key)))
         return false;
-    for (const char *s = line + sizeof key - 1; *s && *s != '\n';) {
-        const size_t blank = strspn(s, " "), m = strcspn(s += blank, " \n");
-        if (m == n && strncasecmp(s, word, n) == 0)
+    const char *s = strncmp(*at, key, sizeof key - 1) == 0 ? *at + sizeof key - 1 : *at;
+    s += strspn(s, " ");
+    const size_t n = strcspn(s, " \n");
+    *at = s + n;
+    snprintf(dst, OCT_TARGET_ALIAS, "%.*s", (int)n, s);
+    return n > 0;
+}
+
+static bool is_called(const char *text, const char *word)
+{
+    char alias[OCT_TARGET_ALIAS];
+    for (const char *at = NULL; next_alias(text, &at, alias);)
+        if (strcasecmp(alias, word) == 0)
             return true;
-        s += m;
-    }
+    return false;
+}
+
+bool oct_target_alias(size_t i, char dst[OCT_TARGET_ALIAS])
+{
+    for (size_t k = 0; k < OCT_COUNT(builtin); k++)
+        for (const char *at = NULL; next_alias(builtin[k].text, &at, dst);)
+            if (i-- == 0)
+                return true;
     return false;
 }
 

@@ -136,6 +136,16 @@ static const char *meant(const char *option, const char *word, const char **hint
     return NULL;
 }
 
+/* Other words that are meant, for what is mistyped. */
+static bool also(const char *option, size_t i, char dst[OCT_CLI_WORD])
+{
+    char word[OCT_TARGET_ALIAS];
+    if (strcmp(option, "target") != 0 || !oct_target_alias(i, word))
+        return false;
+    snprintf(dst, OCT_CLI_WORD, "%s", word);
+    return true;
+}
+
 static const char *pass_name(size_t i, const char **summary)
 {
     size_t n;
@@ -468,6 +478,7 @@ int qconvert_main(int argc, char **argv)
     };
     tool_init(&cli);
     cli.meant = meant;
+    cli.also = also;
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);
     a.x.dry_run |= a.print_graph != NULL;
     if (s == OCT_OK && !cli.done)
