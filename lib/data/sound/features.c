@@ -97,6 +97,27 @@ static double triangle(double at, double left, double centre, double right)
     return least > 0 ? least : 0;
 }
 
+/* A filter of a number of bins, whose places on the scale of its corners are known. weights: scratch, [bins]. */
+static oct_status make_filter(filter *f, const double *corner, double scale, const double *place, int64_t bins,
+                              double *weights, oct_arena *a, oct_err *err)
+{
+    int64_t last = -1;
+    f->first = 0;
+    for (int64_t i = 0; i < bins; i++) {
+        weights[i] = scale * triangle(place[i], corner[0], corner[1], corner[2]);
+        if (weights[i] > 0) {
+            f->first = last < 0 ? i : f->first;
+            last = i;
+        }
+    }
+    f->n = last < 0 ? 0 : last + 1 - f->first;
+    f->weight = oct_arena_calloc(a, (size_t)f->n + 1, sizeof *f->weight);
+    if (!f->weight)
+        return oct_nomem(err);
+    memcpy(f->weight, weights + f->first, (size_t)f->n * sizeof *f->weight);
+    return OCT_OK;
+}
+
 /* Whisper's triangles are straight over frequency and of equal area, Kaldi's straight over the mel scale. */
 static oct_status make_filters(plan *p, oct_arena *a, oct_err *err)
 {
@@ -106,33 +127,22 @@ static oct_status make_filters(plan *p, oct_arena *a, oct_err *err)
     const double low = hertz_to_mel(whisper, whisper ? 0 : LOWEST), high = hertz_to_mel(whisper, top);
     const double step = (high - low) / (p->n_filters + 1);
     const int64_t bins = p->size / 2 + whisper;
-    double *weights = oct_arena_calloc(a, (size_t)bins, sizeof *weights);
-    if (!weights)
+    double *place = oct_arena_calloc(a, (size_t)bins, sizeof *place),
+           *weights = oct_arena_calloc(a, (size_t)bins, sizeof *weights);
+    if (!place || !weights)
         return oct_nomem(err);
+    for (int64_t i = 0; i < bins; i++) {
+        const double hertz = (double)i * rate / (double)p->size;
+        place[i] = whisper ? hertz : hertz_to_mel(false, hertz);
+    }
     for (int k = 0; k < p->n_filters; k++) {
-        filter *f = &p->filters[k];
         double corner[3];
         for (int i = 0; i < 3; i++) {
             const double m = low + (k + i) * step;
             corner[i] = whisper ? slaney_to_hertz(m) : m;
         }
         const double scale = whisper ? 2 / (corner[2] - corner[0]) : 1;
-        int64_t last = -1;
-        f->first = bins;
-        for (int64_t i = 0; i < bins; i++) {
-            const double hertz = (double)i * rate / (double)p->size;
-            weights[i] =
-                scale * triangle(whisper ? hertz : hertz_to_mel(false, hertz), corner[0], corner[1], corner[2]);
-            if (weights[i] > 0) {
-                f->first = f->first < i ? f->first : i;
-                last = i;
-            }
-        }
-        f->n = last < 0 ? 0 : last + 1 - f->first;
-        f->weight = oct_arena_calloc(a, (size_t)f->n + 1, sizeof *f->weight);
-        if (!f->weight)
-            return oct_nomem(err);
-        memcpy(f->weight, weights + (f->n ? f->first : 0), (size_t)f->n * sizeof *f->weight);
+        OCT_TRY(make_filter(&p->filters[k], corner, scale, place, bins, weights, a, err));
     }
     return OCT_OK;
 }
