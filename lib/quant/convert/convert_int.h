@@ -115,10 +115,8 @@ int64_t oct_measured_samples(const oct_conversion *c);
 oct_status oct_half_try(oct_conversion *c, oct_err *err);
 
 /* dynamic_trial.c: measures the scheme dynamic in place of static, where the target has it for most of the model, and
- * sets c->dynamic. Decisions are then as before. */
+ * sets c->dynamic. Call it when all is decided; decisions are then as before. */
 oct_status oct_dynamic_try(oct_conversion *c, oct_err *err);
-/* The same at the end: compares that with what the methods made of the decisions. */
-oct_status oct_dynamic_compare(oct_conversion *c, oct_err *err);
 
 /* simulate.c: frees the memory of the simulation. If a method asks for it later, it is made anew. */
 void oct_conversion_end_sim(oct_conversion *c);
