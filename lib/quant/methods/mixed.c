@@ -95,6 +95,7 @@ typedef struct choice {
     int dear;            /* the number of layers chosen beyond the budget */
     double seen;         /* dB at which the agreement was measured last; NaN: never */
     bool disagrees;      /* then */
+    double most_beyond;  /* the share of the multiply-accumulates that a value beyond the budget may take */
     const oct_calib *calib;
     struct {
         double spent, must_gain; /* dB */
@@ -229,7 +230,7 @@ static oct_status may_take(choice *x, const oct_site *s, double macs, int layers
         return OCT_OK;
     }
     *may =
-        !*beyond || (x->dear + x->now.dear + layers <= MOST_DEAR &&
+        !*beyond || (x->dear + x->now.dear + layers <= MOST_DEAR && macs <= x->most_beyond &&
                      (x->extent == ALL_BEYOND || (x->extent == ONE_BEYOND && x->now.place < 0 && !x->refused[place])));
     if (!*may)
         return OCT_OK;
@@ -405,10 +406,12 @@ static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether the outputs are of little use: by their SQNR, or as classes differ from the float model's. */
+/* Whether the outputs are of little use: by their SQNR, or as classes differ from the float model's. Numbers that only
+ * look like those of classes must not make a model float: where the SQNR is no reason, half of the work stays. */
 static oct_status is_poor(oct_conversion *c, choice *x, double after, bool *poor, oct_err *err)
 {
     *poor = after < POOR_DB;
+    x->most_beyond = *poor ? 1 : 0.5;
     if (*poor || !(after < GOOD_DB))
         return OCT_OK;
     if (x->seen != after)
