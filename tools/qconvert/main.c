@@ -459,7 +459,7 @@ int qconvert_main(int argc, char **argv)
     };
     const oct_cli_command commands[] = {
         { "lint", "say whether a target runs a model on integers, and why not", lint,
-          "  qconvert lint m.int8.onnx --target tensorrt --strict\n" },
+          "  qconvert lint m.int8.onnx --target onnxruntime-x86 --strict\n" },
         { "explain", "print all that is known of one node", explain,
           "  qconvert explain m.onnx /head/conv --calib m.calib\n" },
         { "verify", "make a model again, and compare all bytes", verify,
