@@ -221,9 +221,8 @@ int qeval_main(int argc, char **argv)
 {
     qeval_args a = { .rtol = 1e-3, .atol = 1e-5, .x.runner_timeout = 120, .argc = argc, .argv = argv };
     const oct_cli_opt opts[] = {
-        OPT_POSITIONAL("FLOAT", &a.x.model,
-                       "the float ONNX model, to which the others are compared; or a folder with one or several"),
-        OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool; or a folder of them"),
+        OPT_POSITIONAL("FLOAT", &a.x.model, "the float ONNX model, or a folder with such"),
+        OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models of any tool, or a folder of them"),
         TOOL_OPT_DATA(&a.data),
         TOOL_OPT_LABELS(&a.data),
         OPT_INT(
