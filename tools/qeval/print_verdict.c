@@ -55,14 +55,17 @@ static void put_accuracy(const oct_item *report, const oct_item *model, oct_buf 
 static void put_gates(const oct_item *report, int64_t number, oct_buf *b)
 {
     const oct_item *gates = oct_item_at(report, "gates");
-    size_t n = 0, missed = 0;
+    size_t n = 0, missed = 0, unsure = 0;
     for (const oct_item *g = NULL; (g = oct_item_next(gates, g));)
         if (oct_item_whole(g, "model_number") == number) {
             n++;
             missed += !oct_item_true(g, "met");
+            unsure += oct_item_true(g, "unsure");
         }
     if (missed)
         oct_buf_printf(b, "%zu of %zu gates missed; ", missed, n);
+    else if (unsure)
+        oct_buf_printf(b, "all gates met, %zu of them not for certain; ", unsure);
     else if (n)
         oct_buf_puts(b, "all gates met; ");
 }
