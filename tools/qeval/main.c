@@ -128,10 +128,10 @@ static oct_status evaluate(session *s, oct_err *err)
                              : compare(s, err);
 }
 
-/* Folders: two are compared, or the variants in one. */
+/* Folders: two are compared, or the variants in one. No model is named where parts are joined. */
 static bool is_of_folders(const qeval_args *a)
 {
-    return a->audit || (oct_path_is_dir(a->x.model) && (a->recipe || a->others.n));
+    return a->audit || (a->x.model && oct_path_is_dir(a->x.model) && (a->recipe || a->others.n));
 }
 
 static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
