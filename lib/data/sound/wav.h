@@ -20,9 +20,9 @@ typedef struct oct_wav {
 } oct_wav;
 
 /* Reads the chunks of RIFF or RF64; the bytes must outlive w. Integers of 8 to 32 bits and floats of 32 and 64, with a
- * plain or an extensible header. The placeholder length that writers to a pipe leave means all that follows. Messages
- * do not name the file. OCT_EMALFORMED no WAV, cut short, or numbers that contradict each other OCT_EUNSUPPORTED
- * compressed samples */
+ * plain or an extensible header. The length that writers to a pipe leave, which know none, means all that follows.
+ * Messages do not name the file. OCT_EMALFORMED no WAV, cut short, or numbers that contradict each other
+ * OCT_EUNSUPPORTED compressed samples */
 oct_status oct_wav_parse(const void *p, size_t n, oct_wav *w, oct_err *err);
 
 /* n samples from `first` on as reals; integers are divided by the largest power of two of their width, so that they lie
