@@ -1,5 +1,6 @@
 /* What a reader wants to know first of a calibration: what was written, from which samples, where 8 bits cut values
  * off, and the command that uses it. */
+#include "api/answer.h"
 #include "api/calibration.h"
 
 #include "base/io.h"
@@ -11,16 +12,6 @@
 
 enum { MOST_CUT = 3 };
 
-static void put_item(oct_json *j, const char *about, const oct_buf *text, const oct_buf *command)
-{
-    oct_json_open(j, NULL, '{');
-    oct_json_str(j, "about", about);
-    oct_json_str(j, "text", oct_buf_str(text));
-    if (command && command->len)
-        oct_json_str(j, "command", oct_buf_str(command));
-    oct_json_close(j);
-}
-
 static void put_file(oct_json *j, const octet_calibrate_options *x, const oct_calib *c, double seconds)
 {
     oct_buf b = OCT_BUF_INIT;
@@ -28,7 +19,7 @@ static void put_file(oct_json *j, const octet_calibrate_options *x, const oct_ca
     oct_buf_printf(&b, "%s has the ranges of %zu tensors of %s, from %llu sample%s in %s.", x->output, c->n_tensors,
                    oct_path_base(x->model), (unsigned long long)c->samples, c->samples == 1 ? "" : "s",
                    oct_fmt_seconds(took, seconds));
-    put_item(j, "file", &b, NULL);
+    oct_answer_item(j, "file", &b, NULL);
     oct_buf_free(&b);
 }
 
@@ -39,7 +30,7 @@ static void put_samples(oct_json *j, const octet_calibrate_options *x, const oct
         oct_buf_printf(&b, "Part %lld of %lld of ", (long long)x->shard, (long long)x->shards);
     oct_buf_printf(&b, "%s, %s%s.", c->n_shards ? c->shards[0].set : "", *c->preprocess ? "prepared with " : "",
                    *c->preprocess ? c->preprocess : "their values as they are");
-    put_item(j, "samples", &b, NULL);
+    oct_answer_item(j, "samples", &b, NULL);
     oct_buf_free(&b);
 }
 
@@ -82,7 +73,7 @@ static void put_saturation(oct_json *j, const oct_calib *c)
                        100 * worst[k].s.clipped, worst[k].t->name, (double)worst[k].s.range.lo,
                        (double)worst[k].s.range.hi, (double)worst[k].t->stats.min, (double)worst[k].t->stats.max);
     oct_buf_puts(&b, ".");
-    put_item(j, "saturates", &b, NULL);
+    oct_answer_item(j, "saturates", &b, NULL);
     oct_buf_free(&b);
 }
 
@@ -103,7 +94,7 @@ static void put_next(oct_json *j, const octet_calibrate_options *x)
         oct_buf_puts(&command, " --calib ");
         oct_quote(&command, x->output);
     }
-    put_item(j, "next", &text, &command);
+    oct_answer_item(j, "next", &text, &command);
     oct_buf_free(&text);
     oct_buf_free(&command);
 }

@@ -99,20 +99,6 @@ static void json_shards(oct_json *j, const oct_calib *c)
     oct_buf_free(&missing);
 }
 
-static void put_answer(oct_json *j, const oct_item *answer)
-{
-    oct_json_open(j, "answer", '[');
-    for (const oct_item *x = NULL; (x = oct_item_next(answer, x));) {
-        oct_json_open(j, NULL, '{');
-        oct_json_str(j, "about", oct_item_text(x, "about"));
-        oct_json_str(j, "text", oct_item_text(x, "text"));
-        if (oct_item_at(x, "command"))
-            oct_json_str(j, "command", oct_item_text(x, "command"));
-        oct_json_close(j);
-    }
-    oct_json_close(j);
-}
-
 void oct_calibration_report(const oct_calib *c, const oct_item *answer, oct_document *to)
 {
     char hash[20];
@@ -120,7 +106,7 @@ void oct_calibration_report(const oct_calib *c, const oct_item *answer, oct_docu
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)c->model_hash);
     oct_report_open(&j, "octet-calibration-1");
     if (answer)
-        put_answer(&j, answer);
+        oct_json_item(&j, "answer", answer);
     oct_json_str(&j, "model", c->model);
     oct_json_str(&j, "model_hash", hash);
     oct_json_str(&j, "preprocess", c->preprocess);

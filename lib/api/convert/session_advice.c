@@ -1,5 +1,5 @@
-/* Advice after a conversion: what else to try, and the expected gain. Without samples, it is a command with samples.
- * For a target with bfloat16, it is bfloat16 if that is expected to be faster than the decisions. */
+/* Advice after a conversion without samples: a command with samples, and the expected gain. */
+#include "api/answer.h"
 #include "api/convert/session_guess.h"
 
 #include "base/number_text.h"
@@ -14,14 +14,7 @@ typedef struct advice {
 
 static void end_item(advice *a)
 {
-    oct_json_open(&a->j, NULL, '{');
-    oct_json_str(&a->j, "about", "samples");
-    oct_json_str(&a->j, "text", oct_buf_str(&a->text));
-    if (a->command.len)
-        oct_json_str(&a->j, "command", oct_buf_str(&a->command));
-    oct_json_close(&a->j);
-    oct_buf_cut(&a->text, 0);
-    oct_buf_cut(&a->command, 0);
+    oct_answer_item(&a->j, "samples", &a->text, &a->command);
 }
 
 /* ---- what samples would change ---- */

@@ -1,5 +1,6 @@
 /* What a reader wants to know first: what was written, how much of it is int8, how fast it is, what it costs, what
  * stayed float, and what to do next. Each is a few sentences, and a command where one helps. Tables have the rest. */
+#include "api/answer.h"
 #include "api/convert/session_guess.h"
 
 #include "base/number_text.h"
@@ -20,19 +21,9 @@ typedef struct answer {
     oct_buf text, command; /* of the item that is next */
 } answer;
 
-/* Writes the item; without a text there is none. */
 static void end_item(answer *a, const char *about)
 {
-    if (a->text.len) {
-        oct_json_open(a->j, NULL, '{');
-        oct_json_str(a->j, "about", about);
-        oct_json_str(a->j, "text", oct_buf_str(&a->text));
-        if (a->command.len)
-            oct_json_str(a->j, "command", oct_buf_str(&a->command));
-        oct_json_close(a->j);
-    }
-    oct_buf_cut(&a->text, 0);
-    oct_buf_cut(&a->command, 0);
+    oct_answer_item(a->j, about, &a->text, &a->command);
 }
 
 /* Whether somebody at a shell can repeat what was done: model and samples are files. */

@@ -2,6 +2,7 @@
  * boxes, and how tokens are judged. All of it is a guess. */
 #include "api/convert/session_guess.h"
 
+#include "api/answer.h"
 #include "eval/sets/judging.h"
 
 #include <stdio.h>
@@ -145,18 +146,6 @@ void oct_guess_comparison(const oct_session *s, oct_buf *b)
 
 /* ---- questions ---- */
 
-static void put_item(oct_json *j, oct_buf *text, oct_buf *command)
-{
-    oct_json_open(j, NULL, '{');
-    oct_json_str(j, "about", "question");
-    oct_json_str(j, "text", oct_buf_str(text));
-    if (command->len)
-        oct_json_str(j, "command", oct_buf_str(command));
-    oct_json_close(j);
-    oct_buf_cut(text, 0);
-    oct_buf_cut(command, 0);
-}
-
 /* Pictures without any preprocessing: pixels are as the files have them, which few models take. */
 static void ask_of_pixels(const oct_session *s, oct_json *j, oct_buf *text, oct_buf *command)
 {
@@ -175,7 +164,7 @@ static void ask_of_pixels(const oct_session *s, oct_json *j, oct_buf *text, oct_
                        s->pixels == OCT_PIXELS_UNIT ? "0 to 1" : "-1 to 1");
     oct_session_command(x, false, command);
     put_steps(&p, command);
-    put_item(j, text, command);
+    oct_answer_item(j, "question", text, command);
 }
 
 /* Outputs that look like boxes, and no rule that finds these: only the distance of numbers was judged. */
@@ -209,7 +198,7 @@ static bool ask_of_boxes(const oct_session *s, oct_json *j, oct_buf *text, oct_b
     oct_buf_puts(text, " (a guess):");
     oct_guess_comparison(s, command);
     oct_buf_printf(command, " --decode %s --truth TRUTH.json", rule[0]);
-    put_item(j, text, command);
+    oct_answer_item(j, "question", text, command);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* How a target runs each node of a finished model, of schema "octet-lint-2". */
 #include "api/inspect.h"
 
+#include "api/answer.h"
 #include "api/convert/session_guess.h"
 #include "quant/lint/examine.h"
 
@@ -113,14 +114,7 @@ typedef struct answer {
 
 static void end_item(answer *a, const char *about)
 {
-    oct_json_open(a->j, NULL, '{');
-    oct_json_str(a->j, "about", about);
-    oct_json_str(a->j, "text", oct_buf_str(&a->text));
-    if (a->command.len)
-        oct_json_str(a->j, "command", oct_buf_str(&a->command));
-    oct_json_close(a->j);
-    oct_buf_cut(&a->text, 0);
-    oct_buf_cut(&a->command, 0);
+    oct_answer_item(a->j, about, &a->text, &a->command);
 }
 
 /* "73 of 73 layers with weights, 99 % of the multiply-accumulates" */
