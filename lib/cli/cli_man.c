@@ -86,8 +86,35 @@ static void put_entry(const oct_cli *cli, const oct_cli_live *l, oct_buf *b)
     oct_buf_free(&text);
 }
 
-/* Arguments and options of the loaded table; mdoc's lists open and close around each group. */
-static void put_table(const oct_cli *cli, oct_buf *b, bool common)
+/* Whether the program's own table has this option in the same words: a command names such options only. */
+static bool is_said(const oct_cli *cli, const oct_cli_live *l, const char *said)
+{
+    oct_buf entry = OCT_BUF_INIT;
+    put_entry(cli, l, &entry);
+    bool is = said && oct_cli_is_option(l) && !entry.failed && strstr(said, oct_buf_str(&entry));
+    oct_buf_free(&entry);
+    return is;
+}
+
+static void put_same(const oct_cli *cli, oct_buf *b, const char *said)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < cli->n_live; i++) {
+        const oct_cli_live *l = &cli->live[i];
+        if (l->o.kind == OCT_CLI_GROUP && strcmp(l->o.name, "Common options") == 0)
+            break;
+        if (!l->o.help || !is_said(cli, l, said))
+            continue;
+        oct_buf_puts(b, n++ == 0 ? ".Pp\nAs without a command:\n" : " ,\n");
+        oct_buf_puts(b, ".Fl \\-");
+        put_text(b, l->o.name, strlen(l->o.name));
+    }
+    oct_buf_puts(b, n ? " .\n" : "");
+}
+
+/* Arguments and options of the loaded table; mdoc's lists open and close around each group. `said` is the text of the
+ * program's own table, where this one is of a command. */
+static void put_table(const oct_cli *cli, oct_buf *b, const char *said)
 {
     bool open = false;
     const char *group = NULL;
@@ -96,10 +123,10 @@ static void put_table(const oct_cli *cli, oct_buf *b, bool common)
             const oct_cli_live *l = &cli->live[i];
             if (l->o.kind == OCT_CLI_GROUP && pass == 1) {
                 group = l->o.name;
-                if (!common && strcmp(group, "Common options") == 0)
+                if (said && strcmp(group, "Common options") == 0)
                     break;
             }
-            if (!l->o.help || (pass == 0 ? !oct_cli_is_positional(l) : !oct_cli_is_option(l)))
+            if (!l->o.help || (pass == 0 ? !oct_cli_is_positional(l) : !oct_cli_is_option(l)) || is_said(cli, l, said))
                 continue;
             if (group && open)
                 oct_buf_puts(b, ".El\n");
@@ -114,6 +141,7 @@ static void put_table(const oct_cli *cli, oct_buf *b, bool common)
     }
     if (open)
         oct_buf_puts(b, ".El\n");
+    put_same(cli, b, said);
 }
 
 oct_status oct_cli_man_text(oct_cli *cli, oct_buf *b, oct_err *err)
@@ -124,7 +152,10 @@ oct_status oct_cli_man_text(oct_cli *cli, oct_buf *b, oct_err *err)
     cli->isa_names = NULL;
     oct_status s = OCT_OK;
     if (!asked) {
-        put_table(cli, b, true);
+        put_table(cli, b, NULL);
+        oct_buf own = OCT_BUF_INIT;
+        oct_buf_puts(&own, oct_buf_str(b));
+        b->failed |= own.failed;
         for (size_t i = 0; i < cli->n_commands && s == OCT_OK; i++) {
             cli->command = &cli->commands[i];
             s = oct_cli_load(cli, cli->command->opts, err);
@@ -132,10 +163,11 @@ oct_status oct_cli_man_text(oct_cli *cli, oct_buf *b, oct_err *err)
                 break;
             oct_buf_printf(b, ".Ss %s %s\n", cli->name, cli->command->name);
             put_prose(b, cli->command->summary);
-            put_table(cli, b, false);
+            put_table(cli, b, oct_buf_str(&own));
         }
+        oct_buf_free(&own);
     } else {
-        put_table(cli, b, true);
+        put_table(cli, b, NULL);
     }
     cli->command = asked;
     cli->isa_names = names;

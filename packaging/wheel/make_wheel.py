@@ -84,7 +84,7 @@ def contents(kind, source, build, licenses, version, tag):
     if kind == "octet":
         files.append(("octet/liboctet.so", stripped(build / f"tools/library/liboctet.so.{version}"), True))
         files += [(f"{data}/scripts/{p}", stripped(build / "tools" / p / p), True) for p in PROGRAMS]
-        files += [(f"{data}/data/share/man/man1/{p}.1", (source / "man" / f"{p}.1").read_bytes(), False) for p in PROGRAMS]
+        files += [(f"{data}/data/share/man/man{p.suffix[1:]}/{p.name}", p.read_bytes(), False) for p in sorted((source / "man").glob("*.[1-9]"))]
     files.append((f"{info}/licenses/LICENSE", (source / "LICENSE").read_bytes(), False))
     files += [(f"{info}/licenses/{p.name}", p.read_bytes(), False) for p in sorted(licenses.iterdir()) if kind == "octet" or p.name in PROVIDER_LICENSES]
     files.append((f"{info}/METADATA", metadata(source, version, kind).encode(), False))
