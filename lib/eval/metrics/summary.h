@@ -40,7 +40,7 @@ oct_interval oct_paired_proportion(const oct_paired *p);
  *   beyond     ABC (DiCiccio and Efron, Biometrika 79, 1992, 231-245), what BCa comes to for a mean, from the first
  * three moments: memory does not grow with n When all differences are equal it is that value; NaN for n < 2 and where a
  * difference is not finite. Simulated coverage from n = 100 on is at least 92 % for normal, uniform, exponential and
- * Student-t5 differences, and less where single samples dominate (docs/formats.md lists how much). */
+ * Student-t5 differences, and less where single samples dominate (docs/metrics.md lists how much). */
 oct_interval oct_paired_mean(const oct_paired *p);
 /* The method for the interval of a mean of n: "Student's t", "BCa bootstrap", "ABC". */
 const char *oct_paired_mean_method(uint64_t n);

@@ -3,7 +3,7 @@
  * --decode.
  *
  * A rule is a text of lines, `key value...`, with `#` before a word for a comment; those of share/decode are built in.
- * docs/formats.md has the keys:
+ * docs/metrics.md has the keys:
  *
  *     judges   boxes
  *     boxes    [n,32]          # distances, in bins
