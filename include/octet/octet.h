@@ -255,6 +255,12 @@ typedef struct octet_result octet_result;
  * records in the model the command that does the same; the caller's samples are called "samples" there.
  * Errors: OCTET_USAGE, OCTET_IO, OCTET_MALFORMED, OCTET_UNSUPPORTED, OCTET_NUMERIC, OCTET_NOMEM, OCTET_STOPPED. */
 OCTET_API octet_status octet_convert_model(octet *o, const octet_convert_options *options, octet_result **result);
+/* Converts a model for each of several targets, as `qconvert --target a,b,c`. options: those of a conversion without a
+ * target; in the name of the output TARGET stands for that of the target ("m.TARGET.onnx"). With dry_run or in_memory
+ * all is made and measured, but nothing is written. The report is of schema octet-targets-1. Errors: those of
+ * octet_convert_model; with OCTET_GOAL, where a goal was missed for a target, there is a result. */
+OCTET_API octet_status octet_convert_targets(octet *o, const octet_convert_options *options, octet_texts targets,
+                                             octet_result **result);
 /* Writes a calibration table, as qcalib does, with the same errors as octet_convert_model but for
  * OCTET_GOAL. The report is that of the table, of schema octet-calibration-1. */
 OCTET_API octet_status octet_calibrate_model(octet *o, const octet_calibrate_options *options, octet_result **result);

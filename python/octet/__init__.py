@@ -16,19 +16,20 @@ octet.quantization has the functions of onnxruntime.quantization, and onnxruntim
 options.add_provider_for_devices(octet.onnxruntime_devices(), {}).
 """
 from ._call import Error
-from ._calls import (calibrate, convert, convert_folder, evaluate, evaluate_folder, explain, lint, sensitivity, use_isa, verify,
-                     version)
+from ._calls import (calibrate, convert, convert_folder, convert_targets, evaluate, evaluate_folder, explain, lint, sensitivity, use_isa,
+                     verify, version)
 from ._inputs import Pipe
 from ._model import Model
 from ._onnxruntime import onnxruntime_devices
-from ._results import Calibration, Conversion, Evaluation, Gate, Layer, LayerError, Metric, ModelResult, Result, Tensor
+from ._results import Calibration, Comparison, Conversion, Evaluation, Gate, Layer, LayerError, Metric, ModelResult, Result, TargetResult, Tensor
 
 __version__ = version()
-__all__ = ["Calibration", "Conversion", "Error", "Evaluation", "Gate", "Layer", "LayerError", "Metric", "Model", "ModelResult", "Pipe", "Result", "Tensor",
-           "calibrate", "convert", "convert_folder", "evaluate", "evaluate_folder", "explain", "lint", "onnxruntime_devices", "sensitivity", "use_isa", "verify",
-           "version"]
+__all__ = ["Calibration", "Comparison", "Conversion", "Error", "Evaluation", "Gate", "Layer", "LayerError", "Metric", "Model", "ModelResult", "Pipe", "Result",
+           "TargetResult", "Tensor", "calibrate", "convert", "convert_folder", "convert_targets", "evaluate", "evaluate_folder", "explain", "lint",
+           "onnxruntime_devices", "sensitivity", "use_isa", "verify", "version"]
 
-for _one in (Error, Model, Pipe, Result, Calibration, Conversion, Evaluation, Gate, Layer, LayerError, Metric, ModelResult, Tensor):
+for _one in (Error, Model, Pipe, Result, Calibration, Comparison, Conversion, Evaluation, Gate, Layer, LayerError, Metric, ModelResult, TargetResult,
+             Tensor):
     _one.__module__ = __name__ # where users find it
 del _one
 

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Tuple, 
 from . import _inputs as inputs
 from ._call import Call, Error, Place, folder as _folder
 from ._library import MESSAGE, PROGRESS, CalibrateOptions, ConvertOptions, EvaluateOptions, Texts, lib, to_bytes
-from ._results import Calibration, Conversion, Evaluation, Result
+from ._results import Calibration, Comparison, Conversion, Evaluation, Result
 
 Name = Union[str, bytes, "os.PathLike[str]"]
 Texts_ = Union[str, Sequence[str]]
@@ -144,8 +144,8 @@ def _take_bytes(result):
 
 
 def _run(word, kind, given, fill, make, function=None):
-    """Calls octet_WORD_model, or the function that takes its options. fill(options, of, folder) sets what is particular to it and returns the text that such
-    a function takes between options and result, or None; make(report, page, model) makes the result."""
+    """Calls octet_WORD_model, or the function that takes its options. fill(options, of, folder) sets what is particular to it and returns the text or
+    the texts that such a function takes between options and result, or None; make(report, page, model) makes the result."""
     of = _Given(given)
     with _folder() as folder, Place() as place:
         call = Call(place)
@@ -168,7 +168,7 @@ def _run(word, kind, given, fill, make, function=None):
         lib.octet_on_progress(place.at, shown, None)
         result = ctypes.c_void_p()
         try:
-            between = [] if name is None else [to_bytes(name)]
+            between = [] if name is None else [name if isinstance(name, Texts) else to_bytes(name)]
             status = call.run(function or getattr(lib, f"octet_{word}_model"), ctypes.byref(options.c), *between, ctypes.byref(result))
             made = None
             if result:
@@ -244,6 +244,20 @@ def convert(model: Model_, data: Optional[Data] = None, *, output: Optional[Name
     def fill(options, of, _):
         _put_model(options, of.pop("model"))
     return _run("convert", ConvertOptions, given, fill, Conversion)
+
+
+def convert_targets(model: Model_, data: Optional[Data] = None, *, targets: Sequence[Name], **options: Any) -> Comparison:
+    """Quantizes a float model for each of several targets, as `qconvert --target a,b,c`, and compares what became of it: layers on integers, their share
+    of the work, accuracy, size, and what the target would stumble over. The options are those of convert; in output, TARGET stands for the target's name:
+    output="model.TARGET.onnx". With dry_run=True all is made and measured, and nothing is written.
+
+    Raises Error; with status 1 a goal was missed for a target, and Error.report is the Comparison."""
+    given = {"model": model, "data": data, "unknown": {}, **_options_of(convert, options)}
+
+    def fill(held, of, _):
+        _put_model(held, of.pop("model"))
+        return held.texts([targets] if inputs.is_name(targets) else targets)
+    return _run("convert", ConvertOptions, given, fill, lambda report, *_: Comparison(report), lib.octet_convert_targets)
 
 
 def evaluate(model: Model_, *others: Model_, data: Data, preprocess: Optional[Texts_] = None, samples: Optional[int] = None,

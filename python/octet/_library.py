@@ -140,6 +140,7 @@ def _open():
     converting = ctypes.POINTER(ConvertOptions)
     known += [("octet_measure_sensitivity", number, place, ctypes.POINTER(EvaluateOptions), text, ctypes.POINTER(result)),
               ("octet_lint_model", number, place, converting, ctypes.POINTER(result)),
+              ("octet_convert_targets", number, place, converting, Texts, ctypes.POINTER(result)),
               ("octet_explain_node", number, place, converting, text, ctypes.POINTER(result)),
               ("octet_verify_model", number, place, converting, text, ctypes.POINTER(result)),
               ("octet_convert_folder", number, place, converting, text, ctypes.POINTER(result)),

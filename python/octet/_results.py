@@ -68,6 +68,24 @@ class Gate:
 
 
 @dataclasses.dataclass(frozen=True)
+class TargetResult:
+    """What became of a model for one of several targets."""
+    target: str = ""
+    output: Optional[str] = None #: the file; None: nothing was written
+    layers_with_weights: int = 0
+    int8_layers: int = 0
+    integer_share: Optional[float] = None #: of the multiply-accumulates; None: shapes are not known
+    accuracy: Optional[str] = None #: "96.20 % (-0.40)" or "32.9 dB": Comparison.measured says of what; None: there were no samples
+    output_sqnr_db: Optional[float] = None
+    size: Optional[int] = None #: bytes
+    findings: int = 0 #: what goes wrong in this target, as lint finds it
+    not_loaded: int = 0 #: of these, nodes that it does not load
+    untested_on_device: bool = False
+    lossy: bool = False #: a warning says that it has lost much
+    goal_met: Optional[bool] = None #: None: there were no goals
+
+
+@dataclasses.dataclass(frozen=True)
 class Tensor:
     """The range of a tensor in a calibration table."""
     name: str = ""
@@ -152,6 +170,20 @@ class Conversion(Result):
     def goals_met(self) -> Optional[bool]:
         """Whether all goals are met; None: there are none."""
         return self.report.get("goal_met")
+
+
+class Comparison(Result):
+    """What convert_targets has made."""
+
+    @property
+    def targets(self) -> List[TargetResult]:
+        """In the order in which they were asked for."""
+        return [_taken(TargetResult, {**one, "size": one["size_bytes"]["after"]}) for one in self.report["targets"]]
+
+    @property
+    def measured(self) -> Optional[str]:
+        """What TargetResult.accuracy is of; None: there were no samples."""
+        return self.report.get("measured")
 
 
 class ModelResult:

@@ -349,6 +349,24 @@ try:
 except AttributeError:
     pass
 """,
+    "several_targets": """
+made = octet.convert_targets("net.onnx", x, targets=["octet", "trt", "qnn"], output="t.TARGET.onnx")
+assert [t.target for t in made.targets] == ["octet", "tensorrt", "qnn"], made.targets
+for t in made.targets:
+    one = octet.convert("net.onnx", x, target=t.target, output="one.onnx")
+    assert t.size == os.path.getsize(t.output) == os.path.getsize("one.onnx") and t.output == f"t.{t.target}.onnx", t
+    assert t.int8_layers == one["int8_layers"] and t.layers_with_weights == 2 and t.accuracy and made.measured, t
+    y, = octet.Model(t.output)(x[:3])
+    assert np.abs(y - want[:3]).max() < 0.1 * np.abs(want).max()
+files = sorted(os.listdir("."))
+dry = octet.convert_targets(network(), x, targets=["octet", "tensorrt"], dry_run=True)
+assert [t.output for t in dry.targets] == [None, None] and sorted(os.listdir(".")) == files
+assert [t.accuracy for t in dry.targets] == [t.accuracy for t in made.targets[:2]]
+refused(lambda: octet.convert_targets("net.onnx", x, targets=["octet"], target="qnn", dry_run=True), "target", status=2)
+refused(lambda: octet.convert_targets("net.onnx", x, targets=["octet", "qnn"], output="x.onnx"), "TARGET", status=2)
+refused(lambda: octet.convert_targets("net.onnx", x, targets=[]), "no target", status=2)
+refused(lambda: octet.convert_targets("net.onnx", x, targets=["octet", "nowhere"], dry_run=True), "nowhere", status=2)
+""",
     "models_are_inspected": """
 before = octet.lint("net.onnx", target="octet")
 assert before["schema"] == "octet-lint-2" and not before["quantized"] and {n["name"] for n in before["conversion"]} >= {"first", "last"}

@@ -90,6 +90,13 @@ static const octet_evaluate_options *evaluation(octet_evaluate_options *x)
     MISUSE(evaluate_sensitivity_stream, octet_measure_sensitivity(s->o, evaluation(&e), "-", &made), OCTET_USAGE)      \
     MISUSE(convert_lint_no_place, octet_lint_model(s->o, conversion(&x), NULL), OCTET_USAGE)                           \
     MISUSE(convert_lint_output, (conversion(&x), x.output = "y.onnx", octet_lint_model(s->o, &x, &made)), OCTET_USAGE) \
+    MISUSE(convert_targets_none, octet_convert_targets(s->o, conversion(&x), (octet_texts){ NULL, 0 }, &made),         \
+           OCTET_USAGE)                                                                                                \
+    MISUSE(convert_targets_null, octet_convert_targets(s->o, conversion(&x), (octet_texts){ NULL, 2 }, &made),         \
+           OCTET_USAGE)                                                                                                \
+    MISUSE(convert_targets_beside,                                                                                     \
+           (conversion(&x), x.target = "qnn", octet_convert_targets(s->o, &x, (octet_texts){ one_name, 1 }, &made)),   \
+           OCTET_USAGE)                                                                                                \
     MISUSE(convert_explain_nothing, octet_explain_node(s->o, conversion(&x), NULL, &made), OCTET_USAGE)                \
     MISUSE(convert_explain_none, octet_explain_node(s->o, conversion(&x), "none", &made), OCTET_USAGE)                 \
     MISUSE(convert_verify_nothing, octet_verify_model(s->o, conversion(&x), NULL, &made), OCTET_USAGE)                 \

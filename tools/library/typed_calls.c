@@ -2,6 +2,7 @@
 #include "model_int.h"
 
 #include "api/calibration.h"
+#include "api/convert_targets.h"
 #include "api/evaluation.h"
 #include "api/folder/folder.h"
 #include "api/inspect.h"
@@ -22,6 +23,7 @@ typedef struct typed {
     const void *options;
     const char
         *name; /* of a node to explain, of the float model of one to verify, of a file of measurements, of a recipe */
+    octet_texts targets; /* of a conversion for several */
     octet_result *result, **to;
     bool in_callback; /* the caller is */
     octet *o;
@@ -229,6 +231,14 @@ static oct_status convert_all(octet *o, void *arg, oct_err *err)
     return s == OCT_OK || s == OCT_EGOAL ? keep_report_of(c->result, s, err) : s;
 }
 
+static oct_status convert_each(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    const oct_session_host host = host_of(o, c);
+    const oct_status s = oct_targets_convert(&c->convert, c->targets, &host, c->result->report, err);
+    return s == OCT_OK || s == OCT_EGOAL ? keep_report_of(c->result, s, err) : s;
+}
+
 /* ---- what is said without a conversion ---- */
 
 static oct_status lint(octet *o, void *arg, oct_err *err)
@@ -430,6 +440,16 @@ static oct_status convert_folder(octet *o, void *arg, oct_err *err)
     return call(o, arg, convert_all, err);
 }
 
+static oct_status convert_targets(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    OCT_TRY(take_conversion(c, err));
+    OCT_TRY(check_texts(&c->targets, 1, err));
+    if (c->convert.target)
+        return oct_fail(err, OCT_EUSAGE, "options name the target %s beside the list of targets", c->convert.target);
+    return call(o, c, convert_each, err);
+}
+
 /* The options of a conversion, for a call that makes no model. */
 static oct_status inspect(octet *o, typed *c, octet_work_fn work, oct_err *err)
 {
@@ -510,8 +530,9 @@ static oct_status evaluate_folder(octet *o, void *arg, oct_err *err)
     return compared(o, arg, audit, err);
 }
 
-static octet_status call_typed(octet *o, const void *options, const char *name, octet_result **result,
-                               octet_work_fn work)
+/* targets: NULL but for a call about several. */
+static octet_status call_for(octet *o, const void *options, const char *name, const octet_texts *targets,
+                             octet_result **result, octet_work_fn work)
 {
     if (result)
         *result = NULL;
@@ -519,14 +540,28 @@ static octet_status call_typed(octet *o, const void *options, const char *name, 
     if (!c)
         return OCTET_NOMEM;
     *c = (typed){ .options = options, .name = name, .to = result, .in_callback = octet_in_callback() };
+    if (targets)
+        c->targets = *targets;
     const octet_status s = octet_do(o, work, c);
     oct_free(c);
     return s;
 }
 
+static octet_status call_typed(octet *o, const void *options, const char *name, octet_result **result,
+                               octet_work_fn work)
+{
+    return call_for(o, options, name, NULL, result, work);
+}
+
 octet_status octet_convert_model(octet *o, const octet_convert_options *options, octet_result **result)
 {
     return call_typed(o, options, NULL, result, convert_model);
+}
+
+octet_status octet_convert_targets(octet *o, const octet_convert_options *options, octet_texts targets,
+                                   octet_result **result)
+{
+    return call_for(o, options, NULL, &targets, result, convert_targets);
 }
 
 octet_status octet_calibrate_model(octet *o, const octet_calibrate_options *options, octet_result **result)

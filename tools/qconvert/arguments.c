@@ -24,6 +24,8 @@ octet_convert_options convert_options(const oct_cli *cli, const convert_args *a)
     for (size_t i = 0; i < OCT_COUNT(texts); i++)
         if (!oct_cli_given(cli, texts[i].option))
             *texts[i].text = NULL;
+    if (a->targets.n)
+        x.target = a->targets.v[0];
     x.bits = a->bits ? atoi(a->bits) : 0; /* each is one of the names that the option allows */
     x.block_size = a->block_size ? atoi(a->block_size) : 0;
     x.accuracy_level = oct_cli_given(cli, "accuracy-level") ? atoi(a->accuracy_level) : -1;

@@ -95,27 +95,57 @@ static oct_status parse_share(const char *text, double *share, oct_err *err)
     return OCT_OK;
 }
 
+/* A target of a report, as the gates judge it. */
+typedef struct gated {
+    const char *target, *unfit; /* unfit: why it does not fit; NULL: it fits */
+    double layers, integer, share;
+} gated;
+
 /* OCT_EGOAL: the target runs too little of the model on integers, or with --strict it does not fit. */
-static oct_status judge(const convert_args *a, const oct_item *report, oct_err *err)
+static oct_status judge(const convert_args *a, gated g, oct_err *err)
 {
-    const char *target = oct_item_text(report, "target"), *of = "multiply-accumulates";
-    const double layers = oct_item_number(report, "layers_with_weights");
-    double least = 0, share = oct_item_number(report, "integer_share");
+    const char *of = "multiply-accumulates";
+    double least = 0;
     if (a->min_integer)
         OCT_TRY(parse_share(a->min_integer, &least, err));
-    if (isnan(share)) { /* shapes are not known */
-        share = layers > 0 ? oct_item_number(report, "integer_layers") / layers : 0;
+    if (isnan(g.share)) { /* shapes are not known */
+        g.share = g.layers > 0 ? g.integer / g.layers : 0;
         of = "layers with weights";
     }
-    if (a->min_integer && share < least)
+    if (a->min_integer && g.share < least)
         return oct_fail(err, OCT_EGOAL,
                         "--min-integer: %.4g %% of the %s run on integers in %s, at least %.4g %% are asked for",
-                        100 * share, of, target, 100 * least);
-    if (!a->lint_strict || oct_item_true(report, "fits"))
+                        100 * g.share, of, g.target, 100 * least);
+    if (!a->lint_strict || !g.unfit)
         return OCT_OK;
-    oct_fail(err, OCT_EGOAL, "--strict: the model %s %s",
-             !oct_item_true(report, "quantized") ? "is not quantized, and so not yet fit for" : "does not fit", target);
-    return OCT_EGOAL;
+    return oct_fail(err, OCT_EGOAL, "--strict: the model %s %s", g.unfit, g.target);
+}
+
+static oct_status judge_report(const convert_args *a, const oct_item *r, oct_err *err)
+{
+    return judge(a,
+                 (gated){ .target = oct_item_text(r, "target"),
+                          .unfit = oct_item_true(r, "fits")        ? NULL
+                                   : oct_item_true(r, "quantized") ? "does not fit"
+                                                                   : "is not quantized, and so not yet fit for",
+                          .layers = oct_item_number(r, "layers_with_weights"),
+                          .integer = oct_item_number(r, "integer_layers"),
+                          .share = oct_item_number(r, "integer_share") },
+                 err);
+}
+
+/* The same of models that were converted for it. */
+static oct_status judge_converted(const convert_args *a, const oct_item *report, oct_err *err)
+{
+    for (const oct_item *r = NULL; (r = oct_item_next(oct_item_at(report, "targets"), r));)
+        OCT_TRY(judge(a,
+                      (gated){ .target = oct_item_text(r, "target"),
+                               .unfit = oct_item_number(r, "findings") > 0 ? "would not fit" : NULL,
+                               .layers = oct_item_number(r, "layers_with_weights"),
+                               .integer = oct_item_number(r, "int8_layers"),
+                               .share = oct_item_number(r, "integer_share") },
+                      err));
+    return OCT_OK;
 }
 
 /* ---- the whole ---- */
@@ -149,8 +179,27 @@ static oct_status write_reports(oct_cli *cli, const convert_args *a, const oct_i
     if (!cli->quiet)
         OCT_TRY(n == 1 ? print(report[0], cli->verbose, f, err) : print_targets(report, n, f, err));
     for (size_t i = 0; i < n; i++)
-        OCT_TRY(judge(a, report[i], err));
+        OCT_TRY(judge_report(a, report[i], err));
     return OCT_OK;
+}
+
+/* With samples a float model is converted: then its loss and its size are known, too. */
+static oct_status lint_converted(oct_cli *cli, const convert_args *a, oct_err *err)
+{
+    const char *usual = oct_target_builtin(0, NULL);
+    const octet_texts one = { &usual, 1 };
+    oct_document *d = oct_document_create();
+    octet_convert_options x = convert_options(cli, a);
+    x.dry_run = true;
+    oct_status s = !d         ? oct_nomem(err)
+                   : a->sarif ? oct_fail(err, OCT_EUSAGE,
+                                         "--sarif is for a model that is quantized, or for a float "
+                                         "model without --data")
+                              : targets_compare(cli, &x, a->targets.n ? tool_texts(a->targets) : one, d, err);
+    if (s == OCT_OK)
+        s = judge_converted(a, oct_document_root(d), err);
+    oct_document_destroy(d);
+    return s;
 }
 
 oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err)
@@ -166,6 +215,8 @@ oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err)
         OCT_TRY(parse_share(a->min_integer, &share, err));
     if (n > 1 && a->sarif)
         return oct_fail(err, OCT_EUSAGE, "--sarif is for one target, and --target names %zu", n);
+    if (oct_samples_any(&x.samples))
+        return lint_converted(cli, a, err);
     oct_document **d = oct_calloc(n, sizeof *d);
     const oct_item **report = oct_calloc(n, sizeof *report);
     oct_status s = d && report ? OCT_OK : oct_nomem(err);

@@ -2,6 +2,7 @@
 #include "qconvert/qconvert.h"
 
 #include "api/folder/folder_recipe.h"
+#include "api/convert_targets.h"
 #include "cli/text_table.h"
 
 #include <stdio.h>
@@ -219,7 +220,13 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
         return list(cli, "recipe", "what it is for", oct_folder_recipe_builtin, err);
     if (a->list_methods)
         return list_methods(cli, err);
-    return a->recipe || oct_path_is_dir(a->x.model) ? qconvert_folder(cli, a, err) : qconvert_run(cli, a, err);
+    const bool folder = a->recipe || oct_path_is_dir(a->x.model);
+    if (a->targets.n > 1 && (folder || a->print_graph))
+        return oct_fail(err, OCT_EUSAGE, "%s is about one target, and --target names %zu",
+                        folder ? "the conversion of a folder" : "--print-graph", a->targets.n);
+    return folder             ? qconvert_folder(cli, a, err)
+           : a->targets.n > 1 ? qconvert_targets(cli, a, err)
+                              : qconvert_run(cli, a, err);
 }
 
 /* Options that change what is written. a: convert_args *. */
@@ -249,6 +256,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
                   "percent of the multiply-accumulates that mixed precision may leave float [default: 3]"),                     \
         OPT_FLAG(0, "recover", &(a)->x.recover, "use methods that measure on samples (with --data)"),                           \
         OPT_FLAG(0, "bias-correction", &(a)->x.bias_correction, "use methods that work on biases")
+#define TARGETS(a, text) OPT_ENUMS_OR_FILES(0, "target", &(a)->targets, target_name, text)
 #define TARGET(a) OPT_ENUM_OR_FILE(0, "target", &(a)->x.target, target_name, "where the model will run")
 #define RULES                                                                                     \
     OPT_CONFLICT("data", "calib"), OPT_NEEDS("preprocess", "data"), OPT_NEEDS("samples", "data"), \
@@ -319,7 +327,8 @@ int qconvert_main(int argc, char **argv)
     const oct_cli_opt run[] = {
         OPT_POSITIONAL("MODEL", &a.x.model, "float ONNX model, or a folder with one or several"),
         SAMPLES(&a),
-        CHOICES(&a, TARGET(&a)),
+        CHOICES(&a, TARGETS(&a, "where the model will run; of several each gets a file (-o model." OCT_TARGET_WORD
+                                ".onnx), and a table compares them [default: onnxruntime-x86]")),
         SIZES(&a),
         GOALS(&a),
         TOOL_OPT_LABELS(&a.data),
@@ -407,8 +416,14 @@ int qconvert_main(int argc, char **argv)
     const oct_cli_opt lint[] = {
         OPT_POSITIONAL("MODEL", &a.x.model, "ONNX model"),
         OPT_FILE(0, "calib", &a.x.calib, "calibration table of qcalib, for the ranges of its tensors"),
-        CHOICES(&a, OPT_ENUMS_OR_FILES(0, "target", &a.targets, target_name,
-                                       "where the model will run; of several a table compares what they make of it")),
+        OPT_MULTI(0, "data", &a.data.specs, "SPEC",
+                  "samples for a float model: then it is converted, and the table says what it loses and its size"),
+        OPT_MULTI('p', "preprocess", &a.data.preprocess, "STEPS", "steps, such as imagenet or resize=256:crop=224"),
+        TOOL_OPT_LABELS(&a.data),
+        OPT_NEEDS("preprocess", "data"),
+        OPT_NEEDS("labels", "data"),
+        OPT_CONFLICT("data", "calib"),
+        CHOICES(&a, TARGETS(&a, "where the model will run; of several a table compares what they make of it")),
         OPT_GROUP("Gates"),
         OPT_FLAG(0, "strict", &a.lint_strict,
                  "exit 1, unless the target loads the model, runs every quantized layer on integers, and adds exactly"),
@@ -417,7 +432,7 @@ int qconvert_main(int argc, char **argv)
         OPT_GROUP("Reports"),
         OPT_OUT(0, "sarif", &a.sarif, "write the findings as SARIF 2.1.0, for services that show them beside a change"),
         OPT_COMMON,
-        OPT_USUAL("calib policy target scheme strict min-integer sarif json quiet verbose"),
+        OPT_USUAL("calib data policy target scheme strict min-integer sarif json quiet verbose"),
         OPT_END
     };
     const oct_cli_opt explain[] = {

@@ -12,7 +12,7 @@ typedef struct convert_args {
     const char *node;
     tool_data data;
     oct_cli_list max_drop; /* [METRIC=]D */
-    oct_cli_list targets;  /* of lint */
+    oct_cli_list targets;  /* of a conversion and of lint */
     bool lint_strict;
     const char *min_integer, *sarif;
     const char *source, *statement, *evaluation;    /* options of verify */
@@ -39,6 +39,10 @@ octet_convert_options convert_options(const oct_cli *cli, const convert_args *a)
 /* report.c: prints the report as text, as the options say how much of it. */
 oct_status report_print(const session *s, const oct_item *report, oct_err *err);
 
+/* targets_report.c: compares targets, prints the table and writes the report as JSON. to: gets the report. */
+oct_status targets_compare(oct_cli *cli, const octet_convert_options *x, octet_texts targets, oct_document *to,
+                           oct_err *err);
+
 /* size_report.c: prints the curve of size against loss, if schemes were chosen for a size. */
 oct_status size_report_print(const oct_item *report, FILE *f, oct_err *err);
 /* times_report.c: prints the layers whose times change most, unless a run takes less than half a millisecond. */
@@ -46,6 +50,7 @@ oct_status times_report_print(const oct_item *report, FILE *f, oct_err *err);
 
 /* The commands. */
 oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err);
+oct_status qconvert_targets(oct_cli *cli, const convert_args *a, oct_err *err);
 oct_status qconvert_folder(oct_cli *cli, const convert_args *a, oct_err *err);
 oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err);
 oct_status qconvert_explain(oct_cli *cli, const convert_args *a, oct_err *err);

@@ -293,6 +293,43 @@ static void put_accuracy(answer *a)
     put_sqnr(a, (shares || scores) && x->n == (uint64_t)s->c.verdict->samples);
 }
 
+/* The metric that is printed first; NULL: SQNR is. */
+static const oct_eval_score *first_score(const oct_session *s)
+{
+    const oct_eval_score *x = s->c.verdict ? oct_conversion_score(&s->c) : NULL;
+    return x && (x->metric->kind != OCT_METRIC_WHOLE || !x->metric->relative) && !isnan(x->value) ? x : NULL;
+}
+
+void oct_session_loss(const oct_session *s, oct_buf *b)
+{
+    const oct_eval_score *x = first_score(s);
+    char text[32];
+    if (x) {
+        put_value(b, x->metric, x->value);
+        if (!x->metric->relative && !isnan(x->reference))
+            oct_buf_printf(b, oct_metric_in_percent(x->metric) ? " (%+.2f)" : " (%+.4g)",
+                           (oct_metric_in_percent(x->metric) ? 100 : 1) * (x->value - x->reference));
+    } else if (s->c.verdict && !isnan(s->c.sqnr)) {
+        oct_buf_puts(b, isinf(s->c.sqnr) ? "exact" : oct_fmt_db(text, s->c.sqnr));
+    }
+}
+
+void oct_session_measure(const oct_session *s, oct_buf *b)
+{
+    const oct_eval_score *x = first_score(s);
+    if (!s->c.verdict || (!x && isnan(s->c.sqnr)))
+        return;
+    oct_buf_puts(b, x ? x->metric->name : "output SQNR");
+    if (x && x->metric->relative)
+        oct_buf_puts(b, " with the float model");
+    if (x && !x->metric->relative && !isnan(x->reference)) {
+        oct_buf_puts(b, ", float ");
+        put_value(b, x->metric, x->reference);
+    }
+    oct_buf_puts(b, ",");
+    oct_session_samples(s, x ? x->n : (uint64_t)s->c.verdict->samples, b);
+}
+
 /* ---- what stayed float ---- */
 
 /* Layers that stayed float for one reason. */

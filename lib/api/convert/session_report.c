@@ -154,6 +154,21 @@ static void put_judged(oct_json *j, const oct_session *s)
     oct_json_close(j);
 }
 
+static void put_metric(oct_json *j, const oct_session *s)
+{
+    const oct_eval_score *x = s->c.verdict ? oct_conversion_score(&s->c) : NULL;
+    if (!x)
+        return;
+    oct_json_open(j, "metric", '{');
+    oct_json_str(j, "name", x->metric->name);
+    oct_json_int(j, "samples", (int64_t)x->n);
+    number(j, "float", x->reference);
+    number(j, "quant", x->value);
+    put_drop(j, x);
+    oct_json_bool(j, "within_noise", x->within_noise);
+    oct_json_close(j);
+}
+
 static void put_verdict(oct_json *j, const oct_session *s)
 {
     if (s->c.unjudged)
@@ -161,7 +176,6 @@ static void put_verdict(oct_json *j, const oct_session *s)
     if (!s->c.verdict)
         return;
     put_judged(j, s);
-    const oct_eval_score *x = oct_conversion_score(&s->c);
     oct_report_json_speed(j, "speed", &s->c.verdict->models[1].speed);
     if (s->c.looked_for_denormals) {
         oct_json_open(j, "denormals", '{');
@@ -170,16 +184,7 @@ static void put_verdict(oct_json *j, const oct_session *s)
         oct_report_json_speed(j, "flushed", &s->c.denormals.flushed);
         oct_json_close(j);
     }
-    if (x) {
-        oct_json_open(j, "metric", '{');
-        oct_json_str(j, "name", x->metric->name);
-        oct_json_int(j, "samples", (int64_t)x->n);
-        number(j, "float", x->reference);
-        number(j, "quant", x->value);
-        put_drop(j, x);
-        oct_json_bool(j, "within_noise", x->within_noise);
-        oct_json_close(j);
-    }
+    put_metric(j, s);
     if (s->n_goals)
         put_goals(j, s);
 }
@@ -461,4 +466,35 @@ void oct_session_report(const oct_session *s, oct_document *to)
     put_sentence(&j, s);
     oct_session_answer(s, &j);
     oct_json_close(&j);
+}
+
+void oct_report_target(oct_json *j, const oct_session *s)
+{
+    const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
+    oct_buf loss = OCT_BUF_INIT;
+    oct_session_loss(s, &loss);
+    oct_json_str(j, "target", oct_target_name(s->target));
+    oct_json_bool(j, "untested_on_device", oct_target_rules_of(s->target)->untested);
+    oct_json_int(j, "layers_with_weights", (int64_t)n.products);
+    oct_json_int(j, "int8_layers", (int64_t)n.integer);
+    oct_json_int(j, "half_layers", (int64_t)n.half);
+    oct_json_int(j, "weight_only_layers", (int64_t)(n.blocks4 + n.blocks8));
+    if (n.macs)
+        oct_json_num(j, "integer_share", (double)n.integer_macs / (double)n.macs);
+    oct_json_open(j, "size_bytes", '{');
+    oct_json_int(j, "before", (int64_t)s->c.size_before);
+    oct_json_int(j, "after", (int64_t)s->c.size_after);
+    oct_json_close(j);
+    oct_json_int(j, "findings", (int64_t)s->c.n_found);
+    oct_json_int(j, "not_loaded", (int64_t)s->c.n_not_loaded);
+    oct_json_bool(j, "lossy", s->c.lossy);
+    if (loss.len)
+        oct_json_str(j, "accuracy", oct_buf_str(&loss));
+    number(j, "output_sqnr_db", s->c.sqnr);
+    put_metric(j, s);
+    if (s->c.verdict && s->n_goals)
+        oct_json_bool(j, "goal_met", !s->c.missed);
+    put_expected(j, s);
+    oct_json_texts(j, "warnings", s->c.warnings, s->c.n_warnings);
+    oct_buf_free(&loss);
 }

@@ -331,6 +331,7 @@ typedef struct oct_conversion {
     const char **warnings;
     size_t n_warnings, cap_warnings;
     size_t first_fault, n_faults; /* those of the warnings that say what lint finds in the result */
+    size_t n_found, n_not_loaded; /* what it finds there, and of these the nodes that the target does not load */
     bool out_of_memory;           /* memory ran out while a change or a warning was logged */
     bool gathered,
         decided; /* gathered: statistics are complete; decided: the decisions are those of the job's current settings */

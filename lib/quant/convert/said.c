@@ -98,10 +98,14 @@ oct_status oct_conversion_find_faults(oct_conversion *c, oct_err *err)
     } else {
         say_lacking(&t, c->m->graph);
     }
-    for (int k = 0; k < OCT_FINDING_KINDS; k++)
+    c->n_found = 0;
+    c->n_not_loaded = t.n[OCT_FINDING_TRAP];
+    for (int k = 0; k < OCT_FINDING_KINDS; k++) {
+        c->n_found += t.n[k];
         if (t.n[k] > MOST_SAID)
             oct_conversion_say(c, OCT_NOTE_WARNING, "%s: %zu more, which 'qconvert lint' of the result lists",
                                oct_finding_name((oct_finding_kind)k), t.n[k] - MOST_SAID);
+    }
     c->n_faults = c->n_warnings - c->first_fault;
     return OCT_OK;
 }
