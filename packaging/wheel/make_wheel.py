@@ -52,19 +52,26 @@ def stripped(path):
         return to.read_bytes()
 
 
+# Folders of the source whose files users need beside programs and module, and where they go in share/.
+SHARED = (("docs", "doc/octet"), ("share/schema", "octet/schema"), ("share/runners", "octet/runners"))
 PROVIDER = "provider/libonnxruntime_ep_octet.so"
-# What each wheel is called, and says of itself.
-NAMES = {"octet": ("octet", "Post-training quantization of ONNX models", "Requires-Dist: numpy\n", "README.md"),
+# What each wheel is called, and says of itself. (octet-quantize: docs/install.md says why.)
+NAMES = {"octet": ("octet_quantize", "Post-training quantization of ONNX models", "Requires-Dist: numpy\n", "README.md"),
          "provider": ("onnxruntime_ep_octet", "Octet's execution provider for ONNX Runtime", "", "docs/provider.md")}
 # Of what a provider links in: it reads ONNX and nothing else.
 PROVIDER_LICENSES = ("libprotobuf-c-dev",)
+
+
+def alone(text):
+    """A page without the links that only a checkout has: their texts stay."""
+    return re.sub(r"!?\[([^\]]*)\]\((?!https?://|#)[^)]*\)", r"\1", text)
 
 
 def metadata(source, version, kind):
     name, summary, needs, text = NAMES[kind]
     return (f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\nSummary: {summary}\nLicense: Apache-2.0\n"
             "Classifier: License :: OSI Approved :: Apache Software License\nClassifier: Operating System :: POSIX :: Linux\n"
-            f"Requires-Python: >=3.8\n{needs}Description-Content-Type: text/markdown\n\n" + (source / text).read_text(encoding="utf-8"))
+            f"Requires-Python: >=3.8\n{needs}Description-Content-Type: text/markdown\n\n" + alone((source / text).read_text(encoding="utf-8")))
 
 
 def binaries(kind, build, version):
@@ -79,12 +86,13 @@ def contents(kind, source, build, licenses, version, tag):
     name = NAMES[kind][0]
     info, data = f"{name}-{version}.dist-info", f"{name}-{version}.data"
     module = source / ("python/octet" if kind == "octet" else f"packaging/provider/{name}")
-    files = [(f"{name}/{p.name}", p.read_bytes(), False) for p in sorted([*module.glob("*.py"), *module.glob("py.typed")])]
-    files.append((f"{name}/{Path(PROVIDER).name}", stripped(build / PROVIDER), True))
+    files = [(f"{module.name}/{p.name}", p.read_bytes(), False) for p in sorted([*module.glob("*.py"), *module.glob("py.typed")])]
+    files.append((f"{module.name}/{Path(PROVIDER).name}", stripped(build / PROVIDER), True))
     if kind == "octet":
         files.append(("octet/liboctet.so", stripped(build / f"tools/library/liboctet.so.{version}"), True))
         files += [(f"{data}/scripts/{p}", stripped(build / "tools" / p / p), True) for p in PROGRAMS]
         files += [(f"{data}/data/share/man/man{p.suffix[1:]}/{p.name}", p.read_bytes(), False) for p in sorted((source / "man").glob("*.[1-9]"))]
+        files += [(f"{data}/data/share/{to}/{p.name}", p.read_bytes(), False) for folder, to in SHARED for p in sorted((source / folder).iterdir()) if p.is_file()]
     files.append((f"{info}/licenses/LICENSE", (source / "LICENSE").read_bytes(), False))
     files += [(f"{info}/licenses/{p.name}", p.read_bytes(), False) for p in sorted(licenses.iterdir()) if kind == "octet" or p.name in PROVIDER_LICENSES]
     files.append((f"{info}/METADATA", metadata(source, version, kind).encode(), False))
