@@ -301,7 +301,7 @@ static oct_status boxes_finish(oct_set *s, oct_err *err)
         d->most = of_class > d->most ? of_class : d->most;
         score[i] = -d->f[i].score;
     }
-    s->scratch = 2 * (d->most + 1);
+    s->scratch = 3 * (d->most + 1);
     const oct_status st = oct_order_of(score, d->n_f, d->by_score, err);
     oct_free(score);
     return st;
@@ -399,31 +399,40 @@ static double weight(const double *draws, uint32_t sample)
     return draws ? draws[sample] : 1;
 }
 
-/* For f[n], which are of one class and best first, at the t-th overlap, with so many `objects`. recall, precision: [n]
- * each. */
-static double average_precision(oct_matched by, const found *f, size_t n, int t, double objects, const double *draws,
+/* How often each of f[n] counts. */
+static void weigh(oct_matched by, const found *f, size_t n, const double *draws, double *w)
+{
+    for (size_t i = 0; i < n; i++)
+        w[i] = (by == OCT_MATCHED_POINTS ? f[i].beyond_points : f[i].beyond) ? 0 : weight(draws, f[i].sample);
+}
+
+/* For f[n], which are of one class and best first and count w[n] times, at the t-th overlap, with so many `objects`.
+ * recall, precision: [n] each; they hold the boxes that are right alone: others do not raise the recall, and their
+ * precision is at most that of the one before. */
+static double average_precision(oct_matched by, const found *f, size_t n, int t, double objects, const double *w,
                                 double *recall, double *precision)
 {
     double right = 0, wrong = 0, sum = 0, most = 0;
+    size_t hits = 0;
     for (size_t i = 0; i < n; i++) {
-        const bool beyond = by == OCT_MATCHED_POINTS ? f[i].beyond_points : f[i].beyond;
-        const double w = beyond ? 0 : weight(draws, f[i].sample);
-        if (f[i].match[by].hit >> t & 1)
-            right += w;
-        else if (!(f[i].match[by].ignored >> t & 1))
-            wrong += w;
-        recall[i] = right / objects;
-        precision[i] = right + wrong > 0 ? right / (right + wrong + 0x1p-52) : 0; /* COCO adds np.spacing(1) */
+        const oct_match m = f[i].match[by];
+        if (!(m.hit >> t & 1)) {
+            wrong += m.ignored >> t & 1 ? 0 : w[i];
+        } else if (w[i] > 0) {
+            right += w[i];
+            recall[hits] = right / objects;
+            precision[hits++] = right / (right + wrong + 0x1p-52); /* COCO adds np.spacing(1) */
+        }
     }
-    for (size_t i = n; i-- > 0;) {
+    for (size_t i = hits; i-- > 0;) {
         most = precision[i] > most ? precision[i] : most;
         precision[i] = most;
     }
     for (size_t i = 0, r = 0; r < RECALLS; r++) {
         const double least = r == RECALLS - 1 ? 1 : (double)r * 0.01;
-        while (i < n && recall[i] < least)
+        while (i < hits && recall[i] < least)
             i++;
-        sum += i < n ? precision[i] : 0;
+        sum += i < hits ? precision[i] : 0;
     }
     return sum / RECALLS;
 }
@@ -466,8 +475,10 @@ static double mean_precision(const oct_set *s, oct_matched by, int overlaps, con
     for (of_class c = { 0 }; next_class(d, draws, &c);) {
         if (!(c.objects[by] > 0))
             continue;
+        double *w = scratch + 2 * d->most;
+        weigh(by, c.f, c.n, draws, w);
         for (int t = 0; t < overlaps; t++)
-            sum += average_precision(by, c.f, c.n, t, c.objects[by], draws, scratch, scratch + d->most);
+            sum += average_precision(by, c.f, c.n, t, c.objects[by], w, scratch, scratch + d->most);
         classes++;
     }
     return classes > 0 ? sum / (classes * overlaps) : NAN;
@@ -575,7 +586,8 @@ oct_status oct_boxes_table(const oct_set *s, oct_arena *arena, oct_class_table *
     if (!scratch || !t->row)
         return oct_nomem(err);
     for (of_class c = { 0 }; next_class(d, NULL, &c);) {
-        double right = 0, wrong = 0;
+        double right = 0, wrong = 0, *w = scratch + 2 * d->most;
+        weigh(OCT_MATCHED_BOXES, c.f, c.n, NULL, w);
         for (size_t i = 0; i < c.n && c.f[i].score >= least; i++) {
             right += c.f[i].match[OCT_MATCHED_BOXES].hit & 1;
             wrong += !((c.f[i].match[OCT_MATCHED_BOXES].hit | c.f[i].match[OCT_MATCHED_BOXES].ignored) & 1);
@@ -583,7 +595,7 @@ oct_status oct_boxes_table(const oct_set *s, oct_arena *arena, oct_class_table *
         oct_class_row_add(t, oct_truth_class_id(s->judging->truth, c.place), right, wrong,
                           c.objects[OCT_MATCHED_BOXES] - right,
                           c.objects[OCT_MATCHED_BOXES] > 0
-                              ? average_precision(OCT_MATCHED_BOXES, c.f, c.n, 0, c.objects[OCT_MATCHED_BOXES], NULL,
+                              ? average_precision(OCT_MATCHED_BOXES, c.f, c.n, 0, c.objects[OCT_MATCHED_BOXES], w,
                                                   scratch, scratch + d->most)
                               : NAN);
     }
