@@ -5,9 +5,18 @@
 #include "base/io.h"
 #include "base/mem.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { SIDE = 512, RUNS = 30, COPY_BYTES = 1 << 17, COPIES = 256, TRIES = 20 };
+enum { SIDE = 512, RUNS = 30, COPY_BYTES = 1 << 17, COPIES = 256, TRIES = 20, VAIN = 5 };
+
+/* Takes a rate that was measured. Whether to go on: not when the last VAIN have hardly raised the peak. */
+static bool raises(double rate, double *peak, int *vain)
+{
+    *vain = rate > 1.01 * *peak ? 0 : *vain + 1;
+    *peak = rate > *peak ? rate : *peak;
+    return *vain < VAIN;
+}
 
 /* ---- products ---- */
 
@@ -84,20 +93,24 @@ static oct_status build(oct_graph *g, bool integers, oct_err *err)
 }
 
 /* Multiply-accumulates per second in the fastest run of the product's step. */
-static oct_status time_product(const oct_graph *g, oct_pool *pool, double *rate, oct_err *err)
+static oct_status time_product(const oct_graph *g, oct_pool *pool, double *peak, oct_err *err)
 {
     const oct_plan_opts opts = { .pool = pool };
     oct_plan *p = NULL;
+    int vain = 0;
+    bool more = true;
     float *x = oct_calloc((size_t)SIDE * SIDE, sizeof *x);
     oct_status s = x ? oct_plan_create(g, NULL, &opts, &p, err) : oct_nomem(err);
-    for (int run = 0; run < RUNS && s == OCT_OK; run++) {
+    for (int run = 0; run < RUNS && s == OCT_OK && more; run++) {
+        double rate = 0;
         oct_plan_profile(p, true);
         s = oct_plan_run(p, (const void *const[]){ x }, err);
         for (size_t i = 0; s == OCT_OK && i < oct_plan_n_steps(p); i++) {
             const oct_step_info info = oct_plan_step(p, i);
-            if (info.macs && info.seconds > 0 && (double)info.macs / info.seconds > *rate)
-                *rate = (double)info.macs / info.seconds;
+            if (info.macs && info.seconds > 0)
+                rate = fmax(rate, (double)info.macs / info.seconds);
         }
+        more = raises(rate, peak, &vain);
     }
     oct_plan_destroy(p);
     oct_free(x);
@@ -132,7 +145,7 @@ static void copy(void *arg, size_t begin, size_t end, size_t thread)
         }
 }
 
-static oct_status measure_copy(oct_pool *pool, double *rate, oct_err *err)
+static oct_status measure_copy(oct_pool *pool, double *peak, oct_err *err)
 {
     const size_t threads = (size_t)oct_pool_threads(pool), bytes = threads * COPY_BYTES;
     uint8_t *both = oct_calloc(bytes, 2);
@@ -140,12 +153,13 @@ static oct_status measure_copy(oct_pool *pool, double *rate, oct_err *err)
         return oct_nomem(err);
     memset(both, 1, 2 * bytes);
     copying c = { both, both + bytes };
-    for (int i = 0; i < TRIES; i++) {
+    int vain = 0;
+    bool more = true;
+    for (int i = 0; i < TRIES && more; i++) {
         const double began = oct_now();
         oct_pool_for(pool, threads, 1, copy, &c);
         const double seconds = oct_now() - began;
-        if (seconds > 0 && 2.0 * COPIES * (double)bytes / seconds > *rate)
-            *rate = 2.0 * COPIES * (double)bytes / seconds;
+        more = raises(seconds > 0 ? 2.0 * COPIES * (double)bytes / seconds : 0, peak, &vain);
     }
     oct_free(both);
     return OCT_OK;
