@@ -5,8 +5,6 @@
 
 #include "api/files.h"
 #include "api/samples.h"
-#include "eval/metrics/costs.h"
-#include "eval/report/printers.h"
 
 /* Who runs an evaluation, and what it wants of it besides. */
 typedef struct oct_evaluation_host {

@@ -2,7 +2,7 @@
  */
 #include "api/evaluation_int.h"
 
-#include "api/session.h"
+#include "api/convert/session_int.h"
 #include "eval/run/scaled.h"
 
 typedef struct measurement {

@@ -51,8 +51,10 @@ const char *oct_target_text(const char *name)
     return NULL;
 }
 
+enum { ALIAS = 40 };
+
 /* The next word of the line `also` of a target's text, in dst; *at: NULL at first. false: there is no other. */
-static bool next_alias(const char *text, const char **at, char dst[OCT_TARGET_ALIAS])
+static bool next_alias(const char *text, const char **at, char dst[ALIAS])
 {
     static const char key[] = "\nalso ";
     if (!*at && !(*at = strstr(text, key)))
@@ -61,25 +63,28 @@ static bool next_alias(const char *text, const char **at, char dst[OCT_TARGET_AL
     s += strspn(s, " ");
     const size_t n = strcspn(s, " \n");
     *at = s + n;
-    snprintf(dst, OCT_TARGET_ALIAS, "%.*s", (int)n, s);
+    snprintf(dst, ALIAS, "%.*s", (int)n, s);
     return n > 0;
 }
 
 static bool is_called(const char *text, const char *word)
 {
-    char alias[OCT_TARGET_ALIAS];
+    char alias[ALIAS];
     for (const char *at = NULL; next_alias(text, &at, alias);)
         if (strcasecmp(alias, word) == 0)
             return true;
     return false;
 }
 
-bool oct_target_alias(size_t i, char dst[OCT_TARGET_ALIAS])
+bool oct_target_alias(size_t i, char *dst, size_t size)
 {
+    char alias[ALIAS];
     for (size_t k = 0; k < OCT_COUNT(builtin); k++)
-        for (const char *at = NULL; next_alias(builtin[k].text, &at, dst);)
-            if (i-- == 0)
+        for (const char *at = NULL; next_alias(builtin[k].text, &at, alias);)
+            if (i-- == 0) {
+                snprintf(dst, size, "%s", alias);
                 return true;
+            }
     return false;
 }
 

@@ -58,9 +58,8 @@ const char *oct_target_builtin(size_t i, const char **summary);
 
 /* The name of the built-in target that has this name, or is also called so ("jetson": "tensorrt"); NULL: none is. */
 const char *oct_target_called(const char *word);
-/* The i-th of these other names of all built-in targets; false: there are no more. */
-enum { OCT_TARGET_ALIAS = 40 };
-bool oct_target_alias(size_t i, char dst[OCT_TARGET_ALIAS]);
+/* The i-th of these other names of all built-in targets, in dst; false: there are no more. */
+bool oct_target_alias(size_t i, char *dst, size_t size);
 /* Whether a user's word for a target is the path of a file: it contains a '/'. */
 bool oct_target_is_file(const char *word);
 /* Opens a built-in target, or (oct_target_is_file) the one in a file. OCT_EUSAGE: there is none with that name.

@@ -1,7 +1,7 @@
 /* Fuzz target: the record of a written model, as qconvert verify reads it. Two texts with an empty line between them:
  * octet.record, and octet.command. What is read is written and read again, and a command may name nothing that a run
  * would write. */
-#include "api/session.h"
+#include "api/convert/session_int.h"
 
 #include <stdlib.h>
 #include <string.h>

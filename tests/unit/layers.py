@@ -15,12 +15,6 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 SPEAKS = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|exit|_exit|abort|_Exit)\s*\(")
 # What only those who decide may read and write; all others ask for it (quant/job/placed.h).
 FEW = {"quant/job/records.h": 12, "quant/job/job.h": 12}
-# Headers beyond base, cli and api that the three programs reach through those of lib/api, and why.
-THROUGH_API = {
-    "eval/metrics/costs.h": "a page of text says from where on times are scattered; it includes nothing",
-    "eval/report/printers.h": "documents as Markdown, JUnit and HTML; it includes base alone",
-    "api/session.h": "qconvert holds a conversion, and lists passes, methods and targets, by what stands in there",
-}
 # The guard against files that shrink while they are mapped ends the process: it runs in a signal handler.
 MAY_EXIT = {"lib/base/io_guard.c"}
 
@@ -105,25 +99,18 @@ def faults_of(path, root, layer, table):
             yield f"{rel}: calls {m[1]}(): libraries neither print nor exit"
 
 
-def reached(root, folder):
-    """{header of lib: (the header that includes it)} that files of a folder of tools/ see; not what those of THROUGH_API include."""
-    found, files = {}, [p for p in sorted((root / "tools" / folder).iterdir()) if p.suffix in (".c", ".h")]
+def seen_by_programs(root):
+    """What the three programs see of the inside of the library, though they include headers of base, cli and api alone."""
+    seen, files = set(), [p for folder in ("common", "qcalib", "qconvert", "qeval") for p in sorted((root / "tools" / folder).iterdir()) if p.suffix in (".c", ".h")]
     for path in files:
         for name in INCLUDE.findall(strip_comments(path.read_text())):
             inside = root / "lib" / name
-            if inside.exists() and name not in found:
-                found[name] = path.relative_to(root).as_posix()
-                if name not in THROUGH_API:
-                    files.append(inside)
-    return found
-
-
-def seen_by_programs(root):
-    """What a program sees of the inside of the library, though it includes headers of base, cli and api alone."""
-    seen = {name: by for folder in ("common", "qcalib", "qconvert", "qeval") for name, by in reached(root, folder).items()}
-    yield from (f'{by}: includes "{name}", which programs would see through it' for name, by in sorted(seen.items())
-                if name.split("/")[0] not in ("base", "cli", "api") and name not in THROUGH_API)
-    yield from (f"{name}: no program sees it, and THROUGH_API of layers.py has it" for name in sorted(set(THROUGH_API) - set(seen)))
+            if not inside.exists() or name in seen:
+                continue
+            seen.add(name)
+            files.append(inside)
+            if name.split("/")[0] not in ("base", "cli", "api") or name.endswith("_int.h"):
+                yield f'{path.relative_to(root).as_posix()}: includes "{name}", which programs would see through it'
 
 
 def crowds(root):

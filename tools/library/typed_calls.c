@@ -6,9 +6,10 @@
 #include "api/evaluation.h"
 #include "api/folder/folder.h"
 #include "api/inspect.h"
+#include "api/report_forms.h"
 #include "api/session.h"
-#include "api/verification.h"
 #include "base/io.h"
+#include "data/data.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ typedef struct typed {
     octet_convert_options convert; /* the options with all members that are known here */
     octet_calibrate_options calibrate;
     octet_evaluate_options evaluate;
-    oct_session s;
+    oct_session *s;
     oct_evaluation *e;
     oct_given_samples given; /* for samples->get */
 } typed;
@@ -160,19 +161,6 @@ static oct_status get_sample(void *arg, int64_t i, const oct_input_desc *inputs,
 
 /* ---- the conversion ---- */
 
-static oct_status read_model(const typed *c, oct_err *err)
-{
-    char block[1 << 16];
-    ssize_t n = 0;
-    if (c->s.memory < 0)
-        return OCT_OK;
-    if (lseek(c->s.memory, 0, SEEK_SET) != 0)
-        return oct_fail_errno(err, "the model in memory");
-    while ((n = oct_file_read(c->s.memory, block, sizeof block)) > 0)
-        oct_buf_add(&c->result->model, block, (size_t)n);
-    return n < 0 ? oct_fail_errno(err, "the model in memory") : c->result->model.failed ? oct_nomem(err) : OCT_OK;
-}
-
 /* The report as text, too. */
 static oct_status keep_report(octet_result *r, oct_err *err)
 {
@@ -192,12 +180,12 @@ static oct_status keep_report_of(octet_result *r, oct_status s, oct_err *err)
 /* A missed goal has a report, too. */
 static oct_status decide_and_make(typed *c, oct_err *err)
 {
-    oct_session *s = &c->s;
+    oct_session *s = c->s;
     OCT_TRY(oct_session_decide(s, err));
     const oct_status fits = oct_session_fits(s, err);
     if (fits == OCT_OK) {
         OCT_TRY(oct_session_make(s, err));
-        OCT_TRY(read_model(c, err));
+        OCT_TRY(oct_session_read(s, &c->result->model, err));
         OCT_TRY(oct_session_page(s, err));
     } else if (fits != OCT_EGOAL) {
         return fits;
@@ -209,17 +197,17 @@ static oct_status decide_and_make(typed *c, oct_err *err)
 
 static oct_session_host host_of(octet *o, typed *c)
 {
-    return (oct_session_host){ .voice = { note, octet_tell_progress, o }, .given = c->given };
+    return (oct_session_host){ .voice = { note, octet_tell_progress, o }, .given = &c->given };
 }
 
 static oct_status convert(octet *o, void *arg, oct_err *err)
 {
     typed *c = arg;
     const oct_session_host host = host_of(o, c);
-    oct_status s = oct_session_open(&c->s, &c->convert, &host, err);
+    oct_status s = oct_session_open(&c->convert, &host, &c->s, err);
     if (s == OCT_OK)
         s = decide_and_make(c, err);
-    oct_session_close(&c->s);
+    oct_session_close(c->s);
     return s;
 }
 
@@ -262,12 +250,8 @@ static oct_status verify(octet *o, void *arg, oct_err *err)
 {
     typed *c = arg;
     const oct_session_host host = host_of(o, c);
-    oct_verification v = { .x = &c->convert, .source = c->name, .h = &host };
-    oct_status s = oct_verification_run(&v, c->result->report, err);
-    if (s == OCT_OK || s == OCT_EGOAL)
-        s = keep_report_of(c->result, s, err);
-    oct_verification_close(&v);
-    return s;
+    const oct_status s = oct_session_verify(&c->convert, &host, c->name, NULL, c->result->report, NULL, err);
+    return s == OCT_OK || s == OCT_EGOAL ? keep_report_of(c->result, s, err) : s;
 }
 
 /* ---- a calibration ---- */

@@ -2,6 +2,7 @@
  * For a float model it says what a conversion would make of it. */
 #include "qconvert/lint.h"
 
+#include "api/choices.h"
 #include "api/inspect.h"
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
@@ -86,15 +87,6 @@ static oct_status print_targets(const oct_item *const *report, size_t n, FILE *f
 
 /* ---- gates ---- */
 
-/* "95%" or "0.95". */
-static oct_status parse_share(const char *text, double *share, oct_err *err)
-{
-    oct_drop_limit least;
-    OCT_TRY(oct_agreement_parse("--min-integer", text, &least, err));
-    *share = 1 - least.value;
-    return OCT_OK;
-}
-
 /* A target of a report, as the gates judge it. */
 typedef struct gated {
     const char *target, *unfit; /* unfit: why it does not fit; NULL: it fits */
@@ -107,7 +99,7 @@ static oct_status judge(const convert_args *a, gated g, oct_err *err)
     const char *of = "multiply-accumulates";
     double least = 0;
     if (a->min_integer)
-        OCT_TRY(parse_share(a->min_integer, &least, err));
+        OCT_TRY(oct_share_parse("--min-integer", "multiply-accumulates", a->min_integer, &least, err));
     if (isnan(g.share)) { /* shapes are not known */
         g.share = g.layers > 0 ? g.integer / g.layers : 0;
         of = "layers with weights";
@@ -212,7 +204,7 @@ oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err)
     const size_t n = a->targets.n ? a->targets.n : 1;
     double share;
     if (a->min_integer)
-        OCT_TRY(parse_share(a->min_integer, &share, err));
+        OCT_TRY(oct_share_parse("--min-integer", "multiply-accumulates", a->min_integer, &share, err));
     if (n > 1 && a->sarif)
         return oct_fail(err, OCT_EUSAGE, "--sarif is for one target, and --target names %zu", n);
     if (oct_samples_any(&x.samples))

@@ -1,18 +1,15 @@
 /* qconvert: quantizes an ONNX model. */
 #include "qconvert/qconvert.h"
 
-#include "api/folder/folder_recipe.h"
+#include "api/choices.h"
 #include "api/convert_targets.h"
+#include "api/folder/folder_recipe.h"
+#include "base/io.h"
 #include "cli/text_table.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-static const char *scheme_name(size_t i, const char **summary)
-{
-    return i < OCT_SCHEME_COUNT ? oct_scheme_name((oct_scheme)i) : NULL;
-}
 
 static const char *format_name(size_t i, const char **summary)
 {
@@ -140,19 +137,7 @@ static const char *meant(const char *option, const char *word, const char **hint
 /* Other words that are meant, for what is mistyped. */
 static bool also(const char *option, size_t i, char dst[OCT_CLI_WORD])
 {
-    char word[OCT_TARGET_ALIAS];
-    if (strcmp(option, "target") != 0 || !oct_target_alias(i, word))
-        return false;
-    snprintf(dst, OCT_CLI_WORD, "%s", word);
-    return true;
-}
-
-static const char *pass_name(size_t i, const char **summary)
-{
-    size_t n;
-    const oct_pass *const *p = oct_pass_all(&n);
-    *summary = i < n ? p[i]->summary : NULL;
-    return i < n ? p[i]->name : NULL;
+    return strcmp(option, "target") == 0 && oct_target_alias(i, dst, OCT_CLI_WORD);
 }
 
 /* Prints names and their summaries, as a table with a heading for each. */
@@ -170,31 +155,27 @@ static oct_status list_targets(oct_cli *cli, oct_err *err)
     const char *name, *summary;
     oct_table *t = oct_table_of("lll", (const char *[]){ "target", "what it is", "device" });
     for (size_t i = 0; (name = oct_target_builtin(i, &summary)); i++) {
-        oct_target *target;
-        oct_status s = oct_target_open(name, &target, err);
+        bool untested;
+        const oct_status s = oct_choice_target_untested(name, &untested, err);
         if (s != OCT_OK) {
             oct_table_destroy(t);
             return s;
         }
-        oct_table_texts(t, (const char *[]){ name, summary,
-                                             oct_target_rules_of(target)->untested ? "untested on the device" : "" });
-        oct_target_close(target);
+        oct_table_texts(t, (const char *[]){ name, summary, untested ? "untested on the device" : "" });
     }
     return print_list(cli, t, err);
 }
 
 static oct_status list_methods(oct_cli *cli, oct_err *err)
 {
-    size_t n;
-    const oct_method *const *m = oct_method_all(&n);
+    oct_choice_method m;
     oct_table *t = oct_table_of("lllll", (const char *[]){ "method", "step", "needs", "used", "what it does" });
-    for (size_t i = 0; i < n; i++)
-        oct_table_texts(t, (const char *[]){ m[i]->name, oct_method_step_name(m[i]->step),
-                                             oct_method_needs_name(m[i]->needs),
-                                             m[i]->by_default ? "yes"
-                                             : m[i]->high     ? "--effort high"
-                                                              : "if asked for",
-                                             m[i]->summary });
+    for (size_t i = 0; oct_choice_method_at(i, &m); i++)
+        oct_table_texts(t, (const char *[]){ m.name, m.step, m.needs,
+                                             m.by_default ? "yes"
+                                             : m.high     ? "--effort high"
+                                                          : "if asked for",
+                                             m.summary });
     return print_list(cli, t, err);
 }
 
@@ -213,7 +194,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
         return s;
     }
     if (a->list_passes)
-        return list(cli, "pass", "what it does", pass_name, err);
+        return list(cli, "pass", "what it does", oct_choice_pass, err);
     if (a->list_targets)
         return list_targets(cli, err);
     if (a->list_recipes)
@@ -238,7 +219,8 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
         OPT_FILE(0, "policy", &(a)->x.policy, "policy table; its rules come after the built-in ones"),                          \
         OPT_MULTI(0, "set", &(a)->rules, "MATCH=COLUMNS",                                                                       \
                   "one rule of a policy table, after those of --policy: 'op:MatMul=dynamic'"),                                  \
-        target, OPT_ENUM(0, "scheme", &(a)->x.scheme, scheme_name, "one scheme, except where the policy says float"),           \
+        target,                                                                                                                 \
+        OPT_ENUM(0, "scheme", &(a)->x.scheme, oct_choice_scheme, "one scheme, except where the policy says float"),             \
         OPT_ENUM(0, "bits", &(a)->bits, bits_name,                                                                              \
                  "bits of weights in blocks (weight-only); without it 4, and 8 for the head of a token model"),                 \
         OPT_ENUM(                                                                                                               \

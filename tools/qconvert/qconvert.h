@@ -30,7 +30,7 @@ typedef struct convert_args {
 typedef struct session {
     oct_cli *cli;
     const convert_args *a;
-    oct_session of;  /* the conversion */
+    oct_session *of; /* the conversion */
     oct_buf command; /* the command line, for the page */
 } session;
 

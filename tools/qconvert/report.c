@@ -260,7 +260,7 @@ oct_status report_print(const session *s, const oct_item *report, oct_err *err)
     print_trials(report, f);
     if (!s->cli->verbose && (s->a->x.sensitivity || s->a->x.sensitivity_file))
         OCT_TRY(tool_print_causes(oct_item_at(report, "sensitivity"), false, f, err));
-    if (oct_session_lacks_samples(&s->of))
+    if (oct_session_lacks_samples(s->of))
         tool_print_item(
             "Ranges",
             "They come from a table alone, so nothing could be measured; --data also finds which ranges and biases lose least.",

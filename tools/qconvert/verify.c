@@ -1,7 +1,7 @@
 /* qconvert verify MODEL: makes the model again from what its record names, and says whether it is the same. */
 #include "qconvert/qconvert.h"
 
-#include "api/verification.h"
+#include "api/inspect.h"
 #include "cli/textfmt.h"
 
 static void print(const oct_item *report, FILE *f)
@@ -14,20 +14,15 @@ static void print(const oct_item *report, FILE *f)
     oct_print(f, "  command %s\n", oct_item_text(report, "command"));
 }
 
-static oct_status verify(oct_verification *v, oct_cli *cli, const char *statement, oct_document *report,
-                         oct_document *stated, oct_err *err)
+static oct_status write_reports(oct_cli *cli, const char *statement, oct_status same, const oct_item *report,
+                                const oct_item *stated, oct_err *err)
 {
-    const oct_status same = oct_verification_run(v, report, err);
-    if (same != OCT_OK && same != OCT_EGOAL)
-        return same;
-    OCT_TRY(tool_write_report(cli->json, oct_json_text, oct_document_root(report), same == OCT_OK ? err : NULL));
+    OCT_TRY(tool_write_report(cli->json, oct_json_text, report, same == OCT_OK ? err : NULL));
     OCT_TRY(same);
-    if (statement) {
-        OCT_TRY(oct_verification_statement(v, stated, err));
-        OCT_TRY(tool_write_report(statement, oct_json_text, oct_document_root(stated), err));
-    }
+    if (statement)
+        OCT_TRY(tool_write_report(statement, oct_json_text, stated, err));
     if (!cli->quiet)
-        print(oct_document_root(report), oct_cli_result(cli));
+        print(report, oct_cli_result(cli));
     return OCT_OK;
 }
 
@@ -38,10 +33,12 @@ oct_status qconvert_verify(oct_cli *cli, const convert_args *a, oct_err *err)
     const oct_session_host host = {
         .voice = tool_voice(cli), .written = written, .n_written = OCT_COUNT(written), .spill = true
     };
-    oct_verification v = { .x = &x, .source = a->source, .evaluation = a->evaluation, .h = &host };
     oct_document *report = oct_document_create(), *stated = oct_document_create();
-    const oct_status s = report && stated ? verify(&v, cli, a->statement, report, stated, err) : oct_nomem(err);
-    oct_verification_close(&v);
+    oct_status s = report && stated ? oct_session_verify(&x, &host, a->source, a->evaluation, report,
+                                                         a->statement ? stated : NULL, err)
+                                    : oct_nomem(err);
+    if (s == OCT_OK || s == OCT_EGOAL)
+        s = write_reports(cli, a->statement, s, oct_document_root(report), oct_document_root(stated), err);
     oct_document_destroy(report);
     oct_document_destroy(stated);
     return s;

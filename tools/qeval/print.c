@@ -523,7 +523,7 @@ static oct_status print_costs(const oct_item *report, const oct_item *model, boo
     oct_print(
         f,
         "faster: float's time by quant's; weights and results: bytes of quant; ~: quartiles more than %.0f %% apart, nothing is concluded\n",
-        100 * OCT_SCATTERED_SPREAD);
+        100 * oct_scattered_spread);
     oct_print(
         f,
         "roof: share of the shortest time by %.1f GOP/s float, %.1f GOP/s int8 (products of 512 x 512, measured here) and %.1f GB/s (copying in the cache)\n",
@@ -609,7 +609,7 @@ static void print_head(const oct_item *report, bool every, FILE *f)
     const oct_item *models = models_of(report);
     const char *preprocess = oct_item_text(report, "preprocess");
     const int64_t samples = oct_item_whole(report, "samples"), bad = oct_item_whole(report, "bad_samples");
-    char text[OCT_RUNNER_TEXT], count[32], title[24];
+    char text[128], count[32], title[24];
     size_t i = 0, n = oct_item_count(models, "");
     every |= n != 2;
     for (const oct_item *k = NULL; every && (k = oct_item_next(models, k));)
@@ -628,10 +628,10 @@ static void print_head(const oct_item *report, bool every, FILE *f)
     if (every || bad)
         oct_print(f, "\n");
     for (const oct_item *k = NULL; (k = oct_item_next(models, k));)
-        if (oct_report_runner(text, k))
+        if (oct_report_runner(text, sizeof text, k))
             oct_print(f, "%s %s\n", name_of(k), text);
     for (const oct_item *k = NULL; (k = oct_item_next(models, k));)
-        if (oct_report_batch(text, report, k))
+        if (oct_report_batch(text, sizeof text, report, k))
             oct_print(f, "%s %s\n", name_of(k), text);
     if (every)
         fputc('\n', f);

@@ -3,6 +3,7 @@
 #define OCT_TOOLS_QEVAL_H
 
 #include "api/evaluation.h"
+#include "api/report_forms.h"
 #include "common/common.h"
 #include "common/print_rows.h"
 

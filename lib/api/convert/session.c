@@ -1,5 +1,5 @@
 /* From typed options to a conversion: its options, its files, and its messages. */
-#include "api/session.h"
+#include "api/convert/session_int.h"
 
 #include "data/source/synthetic.h"
 
@@ -276,7 +276,7 @@ static oct_status read_goals(oct_session *s, oct_err *err)
 {
     const octet_convert_options *a = &s->x;
     enum { OTHERS = 2 };
-    oct_drop_limit least;
+    double least;
     if (a->max_drop.n > OCT_GOALS_MAX - OTHERS)
         return oct_fail(err, OCT_EUSAGE, "--max-drop is given %zu times, at most %d are judged", a->max_drop.n,
                         OCT_GOALS_MAX - OTHERS);
@@ -286,8 +286,8 @@ static oct_status read_goals(oct_session *s, oct_err *err)
         add_goal(s, "--min-sqnr", "sqnr")->limit.value = pow(10, -a->min_sqnr / 10);
     if (!a->min_agreement)
         return OCT_OK;
-    OCT_TRY(oct_agreement_parse("--min-agreement", a->min_agreement, &least, err));
-    add_goal(s, "--min-agreement", "agreement")->limit = least;
+    OCT_TRY(oct_share_parse("--min-agreement", "samples", a->min_agreement, &least, err));
+    add_goal(s, "--min-agreement", "agreement")->limit.value = 1 - least;
     return OCT_OK;
 }
 
@@ -437,11 +437,12 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
     return size_options(s, o, err);
 }
 
-oct_status oct_session_open(oct_session *s, const octet_convert_options *x, const oct_session_host *h, oct_err *err)
+static oct_status open_session(oct_session *s, oct_err *err)
 {
     enum { IN_MEMORY = 48 << 20 }; /* small models need no file */
+    const octet_convert_options *x = &s->x;
+    const oct_session_host *h = &s->h;
     oct_convert_opts o;
-    *s = (oct_session){ .x = *x, .h = *h, .memory = -1, .began = oct_now() };
     OCT_TRY(check_ranges(x, err));
     OCT_TRY(read_options(s, &o, err));
     OCT_TRY(oct_conversion_open(&s->c, &o, err));
@@ -454,6 +455,19 @@ oct_status oct_session_open(oct_session *s, const octet_convert_options *x, cons
         oct_spill_open(s->to, IN_MEMORY);
     OCT_TRY(oct_load(h->voice, x->model, x->model_data, x->model_size, &s->m, err));
     return check_outputs(s, err);
+}
+
+oct_status oct_session_open(const octet_convert_options *x, const oct_session_host *h, oct_session **s, oct_err *err)
+{
+    if (!(*s = oct_calloc(1, sizeof **s)))
+        return oct_nomem(err);
+    **s = (oct_session){ .x = *x, .h = *h, .memory = -1, .began = oct_now() };
+    const oct_status st = open_session(*s, err);
+    if (st != OCT_OK) {
+        oct_session_close(*s);
+        *s = NULL;
+    }
+    return st;
 }
 
 /* Preprocessing that becomes part of the model is removed from that of the samples: steps that override it follow the
@@ -524,7 +538,7 @@ static oct_status take(oct_session *s, oct_err *err)
         OCT_TRY(oct_conversion_read_table(&s->c, x->calib, err));
         oct_samples_warn_incomplete(s->h.voice, x->calib, s->c.calib);
     }
-    *d = (oct_samples){ .of = x->samples, .hold = true, .synthetic = s->c.o.synthetic, .given = &s->h.given };
+    *d = (oct_samples){ .of = x->samples, .hold = true, .synthetic = s->c.o.synthetic, .given = s->h.given };
     const bool any = oct_samples_any(&d->of);
     if (s->m->graph->n_input)
         s->pixels = oct_input_pixels(s->m->graph, s->m->graph->input[0]);
@@ -555,6 +569,11 @@ oct_status oct_session_preview(const oct_session *s, oct_graph *g, oct_qjob **jo
     return oct_layers_list(*job, s->c.arena, layers, n, err);
 }
 
+const oct_buf *oct_session_graph(const oct_session *s)
+{
+    return &s->graph_text;
+}
+
 bool oct_session_lacks_samples(const oct_session *s)
 {
     return s->x.calib && oct_methods_any_needing(&s->c.o.methods, OCT_NEEDS_SAMPLES);
@@ -562,6 +581,8 @@ bool oct_session_lacks_samples(const oct_session *s)
 
 void oct_session_close(oct_session *s)
 {
+    if (!s)
+        return;
     oct_buf_free(&s->graph_text);
     oct_conversion_close(&s->c);
     oct_source_close(s->src);
@@ -575,4 +596,5 @@ void oct_session_close(oct_session *s)
         close(s->memory);
     if (s->h.spill)
         oct_spill_close();
+    oct_free(s);
 }

@@ -1,6 +1,6 @@
 #define _XOPEN_SOURCE 700
 /* The command of a conversion as text: written, and read again from the record of a model. */
-#include "api/session.h"
+#include "api/convert/session_int.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Estimates what a conversion takes that is not dry: from what this one has taken, and what judging and writing add. */
-#include "api/session.h"
+#include "api/convert/session_int.h"
 
 #include "base/io.h"
 #include "kernels/cpu.h"

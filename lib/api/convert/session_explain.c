@@ -1,6 +1,8 @@
 /* All that is known of one node, of schema "octet-explain-1". */
 #include "api/inspect.h"
 
+#include "api/convert/session_int.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -136,17 +138,17 @@ static void put(const oct_session *s, const oct_layer *l, oct_document *to)
 oct_status oct_session_explain(const octet_convert_options *x, const oct_session_host *h, const char *node,
                                oct_document *to, oct_err *err)
 {
-    oct_session s;
+    oct_session *s;
     oct_session_host host = *h;
     host.no_save = true;
-    oct_status st = oct_session_open(&s, x, &host, err);
+    oct_status st = oct_session_open(x, &host, &s, err);
     if (st == OCT_OK)
-        st = oct_session_decide(&s, err);
-    const oct_layer *l = st == OCT_OK ? find(&s.c, node) : NULL;
+        st = oct_session_decide(s, err);
+    const oct_layer *l = st == OCT_OK ? find(&s->c, node) : NULL;
     if (l)
-        put(&s, l, to);
+        put(s, l, to);
     else if (st == OCT_OK)
-        st = no_such_node(&s, node, err);
-    oct_session_close(&s);
+        st = no_such_node(s, node, err);
+    oct_session_close(s);
     return st;
 }

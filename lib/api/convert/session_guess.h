@@ -2,7 +2,7 @@
 #ifndef OCT_API_SESSION_GUESS_H
 #define OCT_API_SESSION_GUESS_H
 
-#include "api/session.h"
+#include "api/convert/session_int.h"
 
 /* What the samples are, as far as the model tells. */
 typedef struct oct_picture {

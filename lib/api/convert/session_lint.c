@@ -1,6 +1,8 @@
 /* How a target runs each node of a finished model, of schema "octet-lint-2". */
 #include "api/inspect.h"
 
+#include "api/convert/session_int.h"
+
 #include "api/answer.h"
 #include "api/convert/session_guess.h"
 #include "quant/lint/examine.h"
@@ -11,7 +13,7 @@
 enum { GROUPS = 64, GROUP_OPS = 3, SHOWN_GROUPS = 4 };
 
 typedef struct linter {
-    oct_session s;
+    oct_session *s;
     oct_calib *table;
     oct_lint *l;
     oct_qjob *job; /* for a float model: the intended decisions of a conversion */
@@ -131,10 +133,10 @@ static void put_verdict(answer *a, const linter *x)
     const share n = share_of(x);
     const oct_lint_verdict *v = &x->v;
     if (!x->l->quantized)
-        oct_buf_printf(&a->text, "%s is a float model. Converted for %s, on integers would run: ", x->s.x.model,
+        oct_buf_printf(&a->text, "%s is a float model. Converted for %s, on integers would run: ", x->s->x.model,
                        v->target);
     else
-        oct_buf_printf(&a->text, "%s %s %s; ", x->s.x.model,
+        oct_buf_printf(&a->text, "%s %s %s; ", x->s->x.model,
                        v->n_trap ? "does not load in"
                        : v->fits ? "fits"
                                  : "does not fit",
@@ -235,7 +237,7 @@ static void put_problems(answer *a, const linter *x)
         add_to_groups(g, &n, "does not load", x->v.trap[i].text, x->v.trap[i].name, x->v.trap[i].op, 0);
     for (size_t i = 0; i < x->l->n_finding; i++) {
         const oct_finding *f = &x->l->finding[i];
-        if (oct_finding_concerns(f, x->s.target))
+        if (oct_finding_concerns(f, x->s->target))
             add_to_groups(g, &n, oct_finding_name(f->kind), f->text, f->name, f->op, 0);
     }
     put_groups(a, g, n, "findings");
@@ -285,11 +287,11 @@ static void put_targets(answer *a, const linter *x)
 /* A float model is converted next. */
 static void put_next(answer *a, const linter *x)
 {
-    oct_picture p = { .pixels = x->s.pixels };
-    if (x->l->quantized || x->s.x.model_data || strcmp(x->s.x.model, "-") == 0)
+    oct_picture p = { .pixels = x->s->pixels };
+    if (x->l->quantized || x->s->x.model_data || strcmp(x->s->x.model, "-") == 0)
         return;
     oct_buf_puts(&a->text, "To convert it, with some 100 typical samples:");
-    oct_session_command(&x->s.x, false, &a->command);
+    oct_session_command(&x->s->x, false, &a->command);
     p.is = oct_guess_picture(x->l->g, &p);
     oct_guess_data(x->l->g, &p, &a->command);
     end_item(a, "next");
@@ -315,7 +317,7 @@ static void put_report(const linter *x, oct_document *to)
     const bool quantized = x->l->quantized;
     oct_json json = { .to = to }, *j = &json;
     oct_report_open(j, "octet-lint-2");
-    oct_json_str(j, "model", x->s.x.model);
+    oct_json_str(j, "model", x->s->x.model);
     oct_json_str(j, "target", x->v.target);
     oct_json_bool(j, "quantized", quantized);
     oct_json_int(j, "counted_nodes", (int64_t)(quantized ? x->v.n : c.nodes));
@@ -329,8 +331,8 @@ static void put_report(const linter *x, oct_document *to)
     put_answer(j, x);
     oct_json_rows(j, "nodes", x->v.node, x->v.n, sizeof *x->v.node, put_node);
     oct_json_rows(j, "conversion", x->layers, x->n_layers, sizeof *x->layers, oct_report_decision);
-    put_findings(j, "findings", x->l->finding, x->l->n_finding, x->s.target);
-    put_findings(j, "traps", x->v.trap, x->v.n_trap, x->s.target);
+    put_findings(j, "findings", x->l->finding, x->l->n_finding, x->s->target);
+    put_findings(j, "traps", x->v.trap, x->v.n_trap, x->s->target);
     oct_json_rows(j, "targets", x->all, x->n_all, sizeof *x->all, put_target);
     oct_json_close(j);
 }
@@ -342,7 +344,7 @@ static oct_status judge_all(linter *x, oct_err *err)
     size_t n = 0;
     while (oct_target_builtin(n, NULL))
         n++;
-    OCT_TRY(oct_lint_judge(x->l, x->s.target, &x->v, err));
+    OCT_TRY(oct_lint_judge(x->l, x->s->target, &x->v, err));
     if (!(x->all = oct_arena_calloc(x->l->arena, n + 1, sizeof *x->all)))
         return oct_nomem(err);
     for (; x->n_all < n; x->n_all++) {
@@ -365,15 +367,15 @@ static oct_status judge_all(linter *x, oct_err *err)
 static oct_status lint(linter *x, const octet_convert_options *options, const oct_session_host *h, oct_document *to,
                        oct_err *err)
 {
-    OCT_TRY(oct_session_open(&x->s, options, h, err));
+    OCT_TRY(oct_session_open(options, h, &x->s, err));
     if (options->calib)
         OCT_TRY(oct_calib_load(options->calib, &x->table, err));
-    if (x->s.m->graph->n_input)
-        x->s.pixels = oct_input_pixels(x->s.m->graph, x->s.m->graph->input[0]);
-    OCT_TRY_WITHIN(oct_lint_open(x->s.m->graph, x->table, &x->l, err), err, "%s", options->model);
+    if (x->s->m->graph->n_input)
+        x->s->pixels = oct_input_pixels(x->s->m->graph, x->s->m->graph->input[0]);
+    OCT_TRY_WITHIN(oct_lint_open(x->s->m->graph, x->table, &x->l, err), err, "%s", options->model);
     OCT_TRY(judge_all(x, err));
     if (!x->l->quantized) /* last, because it changes the model's graph */
-        OCT_TRY_WITHIN(oct_session_preview(&x->s, x->s.m->graph, &x->job, &x->layers, &x->n_layers, err), err, "%s",
+        OCT_TRY_WITHIN(oct_session_preview(x->s, x->s->m->graph, &x->job, &x->layers, &x->n_layers, err), err, "%s",
                        options->model);
     put_report(x, to);
     return OCT_OK;
@@ -388,6 +390,6 @@ oct_status oct_session_lint(const octet_convert_options *x, const oct_session_ho
     oct_qjob_destroy(l.job);
     oct_lint_close(l.l);
     oct_calib_destroy(l.table);
-    oct_session_close(&l.s);
+    oct_session_close(l.s);
     return s;
 }

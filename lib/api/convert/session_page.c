@@ -1,5 +1,5 @@
 /* The page of a conversion: its verdict in the form of qeval's page, and the record of decisions and changes. */
-#include "api/session.h"
+#include "api/convert/session_int.h"
 
 #include "api/page_findings.h"
 #include "kernels/cpu.h"

@@ -1,5 +1,5 @@
 /* The report of a conversion, of schema "octet-convert-1". */
-#include "api/session.h"
+#include "api/convert/session_int.h"
 
 #include "eval/metrics/metric.h"
 

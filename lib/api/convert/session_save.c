@@ -1,6 +1,6 @@
 #define _XOPEN_SOURCE 700
 /* From decisions to a model on disk, and whether it meets the goals. */
-#include "api/session.h"
+#include "api/convert/session_int.h"
 
 #include "base/number_text.h"
 #include "base/utf8.h"
@@ -117,6 +117,19 @@ oct_status oct_session_goal(const oct_session *s, oct_err *err)
     if (!s->x.in_memory)
         oct_hint(err, "the best model that was found is in %s; the path given to -o was not touched", s->output);
     return OCT_EGOAL;
+}
+
+oct_status oct_session_read(const oct_session *s, oct_buf *model, oct_err *err)
+{
+    char block[1 << 16];
+    ssize_t n = 0;
+    if (s->memory < 0)
+        return OCT_OK;
+    if (lseek(s->memory, 0, SEEK_SET) != 0)
+        return oct_fail_errno(err, "the model in memory");
+    while ((n = oct_file_read(s->memory, block, sizeof block)) > 0)
+        oct_buf_add(model, block, (size_t)n);
+    return n < 0 ? oct_fail_errno(err, "the model in memory") : model->failed ? oct_nomem(err) : OCT_OK;
 }
 
 /* Fails if no choice of schemes has the requested size: then nothing is written. */

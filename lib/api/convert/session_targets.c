@@ -2,6 +2,8 @@
 #include "api/convert_targets.h"
 
 #include "api/answer.h"
+#include "api/convert/session_int.h"
+#include "base/io.h"
 
 #include <string.h>
 
@@ -125,18 +127,9 @@ static void put_row(comparison *c, const oct_session *s, oct_json *j)
         oct_buf_printf(&c->untested, "%s%s", c->untested.len ? ", " : "", oct_target_name(s->target));
 }
 
-static oct_status run(comparison *c, oct_session *s, size_t i, oct_json *j, oct_err *err)
+static oct_status run_session(comparison *c, oct_session *s, oct_json *j, oct_err *err)
 {
-    octet_convert_options x = *c->x;
-    oct_session_host h = *c->h;
     oct_err missed = OCT_ERR_INIT;
-    x.target = c->targets.v[i];
-    x.output = c->output[i];
-    x.in_memory = c->quiet;
-    x.dry_run = false;
-    h.voice = (oct_voice){ say_note, say_progress, c, c->h->voice.load ? load : NULL };
-    h.command = NULL;
-    OCT_TRY(oct_session_open(s, &x, &h, err));
     OCT_TRY(oct_session_decide(s, err));
     OCT_TRY(oct_session_fits(s, err));
     OCT_TRY(oct_session_make(s, err));
@@ -146,14 +139,30 @@ static oct_status run(comparison *c, oct_session *s, size_t i, oct_json *j, oct_
     return OCT_OK;
 }
 
+static oct_status run(comparison *c, size_t i, oct_json *j, oct_err *err)
+{
+    octet_convert_options x = *c->x;
+    oct_session_host h = *c->h;
+    oct_session *s;
+    x.target = c->targets.v[i];
+    x.output = c->output[i];
+    x.in_memory = c->quiet;
+    x.dry_run = false;
+    h.voice = (oct_voice){ say_note, say_progress, c, c->h->voice.load ? load : NULL };
+    h.command = NULL;
+    oct_status st = oct_session_open(&x, &h, &s, err);
+    if (st == OCT_OK)
+        st = run_session(c, s, j, err);
+    oct_session_close(s);
+    return st;
+}
+
 static oct_status run_all(comparison *c, oct_json *j, oct_err *err)
 {
     oct_json_open(j, "targets", '[');
     for (size_t i = 0; i < c->targets.n; i++) {
-        oct_session s;
         c->now = c->targets.v[i];
-        const oct_status st = run(c, &s, i, j, err);
-        oct_session_close(&s);
+        const oct_status st = run(c, i, j, err);
         OCT_TRY_WITHIN(st, err, "--target %s", c->now);
     }
     oct_json_close(j);

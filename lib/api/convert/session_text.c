@@ -1,5 +1,5 @@
 /* Words for the answer and for messages. */
-#include "api/session.h"
+#include "api/convert/session_int.h"
 
 #include <string.h>
 

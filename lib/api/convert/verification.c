@@ -1,6 +1,7 @@
 #define _XOPEN_SOURCE 700
 /* Makes a model again from what its record names, and compares the bytes. */
-#include "api/verification.h"
+#include "api/convert/verification_int.h"
+#include "api/inspect.h"
 
 #include "base/guard.h"
 #include "base/io.h"
@@ -142,7 +143,7 @@ static oct_status match_parts(const oct_verification *v, oct_err *err)
     const char *path[OCT_RECORD_PARTS];
     list_paths(v, path);
     oct_record r = { 0 };
-    oct_record_model(&r, v->s.m);
+    oct_record_model(&r, v->s->m);
     oct_record_file(&r, OCT_RECORD_TABLE, a->calib);
     oct_record_file(&r, OCT_RECORD_POLICY, a->policy);
     oct_record_file(&r, OCT_RECORD_TARGET, oct_session_target_file(&v->again));
@@ -175,12 +176,12 @@ static oct_status name_draft(oct_verification *v, oct_err *err)
 /* Notes and warnings are not repeated. */
 static oct_status make_again(oct_verification *v, oct_err *err)
 {
-    oct_session *s = &v->s;
     const oct_voice said = v->h->voice;
     const oct_session_host host = { .voice = { .progress = said.progress, .arg = said.arg, .load = said.load },
                                     .recorded = v->command,
                                     .spill = v->h->spill };
-    OCT_TRY(oct_session_open(s, &v->again, &host, err));
+    OCT_TRY(oct_session_open(&v->again, &host, &v->s, err));
+    oct_session *s = v->s;
     OCT_TRY(match_parts(v, err));
     OCT_TRY(oct_session_decide(s, err));
     if (v->record.part[OCT_RECORD_SAMPLES].there || s->c.read.there)
@@ -252,11 +253,11 @@ static void put_report(const oct_verification *v, const char *difference, oct_do
 
 /* ---- the whole verification ---- */
 
-static oct_status check_outputs(const oct_verification *v, oct_err *err)
+static oct_status check_outputs(const oct_verification *v, const char *evaluation, oct_err *err)
 {
     const octet_convert_options *x = v->x;
     const char *const in[] = {
-        x->model, v->source, x->calib, x->policy, x->samples.labels, x->truth, oct_rule_file(x->decode), v->evaluation
+        x->model, v->source, x->calib, x->policy, x->samples.labels, x->truth, oct_rule_file(x->decode), evaluation
     };
     for (size_t i = 0; i < v->h->n_written; i++) {
         const char *out = v->h->written[i];
@@ -267,13 +268,13 @@ static oct_status check_outputs(const oct_verification *v, oct_err *err)
     return OCT_OK;
 }
 
-oct_status oct_verification_run(oct_verification *v, oct_document *to, oct_err *err)
+static oct_status verify(oct_verification *v, const char *evaluation, oct_document *to, oct_document *statement,
+                         oct_err *err)
 {
-    v->s.memory = -1;
     if (!(v->arena = oct_arena_create_on_heap())) /* it outlives the session */
         return oct_nomem(err);
     OCT_TRY(oct_load(v->h->voice, v->x->model, v->x->model_data, v->x->model_size, &v->m, err));
-    OCT_TRY(check_outputs(v, err));
+    OCT_TRY(check_outputs(v, evaluation, err));
     OCT_TRY(read_record(v, err));
     OCT_TRY(match_options(v, err));
     put_files(v);
@@ -282,14 +283,19 @@ oct_status oct_verification_run(oct_verification *v, oct_document *to, oct_err *
     const oct_status same = compare(v, err);
     if (same == OCT_OK || same == OCT_EGOAL)
         put_report(v, same == OCT_OK ? NULL : err->text, to);
-    return same;
+    OCT_TRY(same);
+    return statement ? oct_verification_state(v, evaluation, statement, err) : OCT_OK;
 }
 
-void oct_verification_close(oct_verification *v)
+oct_status oct_session_verify(const octet_convert_options *x, const oct_session_host *h, const char *source,
+                              const char *evaluation, oct_document *to, oct_document *statement, oct_err *err)
 {
-    oct_model_draft_abort(v->draft);
-    oct_session_close(&v->s);
-    oct_scratch_remove(v->scratch);
-    oct_model_free(v->m);
-    oct_arena_destroy(v->arena);
+    oct_verification v = { .x = x, .source = source, .h = h };
+    const oct_status s = verify(&v, evaluation, to, statement, err);
+    oct_model_draft_abort(v.draft);
+    oct_session_close(v.s);
+    oct_scratch_remove(v.scratch);
+    oct_model_free(v.m);
+    oct_arena_destroy(v.arena);
+    return s;
 }

@@ -1,5 +1,5 @@
 /* Writes an in-toto statement about what was verified: the model, and what it was made from. */
-#include "api/verification.h"
+#include "api/convert/verification_int.h"
 
 #include "base/io.h"
 #include "base/json_tree.h"
@@ -145,9 +145,9 @@ static const oct_tree *find_model(const oct_verification *v, const oct_tree *rep
     return NULL;
 }
 
-static oct_status put_report(oct_json *j, const oct_verification *v, const char *text, size_t size, oct_err *err)
+static oct_status put_report(oct_json *j, const oct_verification *v, const char *path, const char *text, size_t size,
+                             oct_err *err)
 {
-    const char *path = v->evaluation;
     char sha256[OCT_SHA256_TEXT];
     unsigned char digest[OCT_SHA256_BYTES];
     oct_sha256 h;
@@ -174,22 +174,22 @@ static oct_status put_report(oct_json *j, const oct_verification *v, const char 
     return st;
 }
 
-static oct_status put_evaluation(oct_json *j, const oct_verification *v, oct_err *err)
+static oct_status put_evaluation(oct_json *j, const oct_verification *v, const char *evaluation, oct_err *err)
 {
     enum { MOST = 256 << 20 };
     char *text;
     size_t size;
-    if (!v->evaluation)
+    if (!evaluation)
         return OCT_OK;
-    OCT_TRY(oct_read_all(v->evaluation, MOST, &text, &size, err));
-    const oct_status st = put_report(j, v, text, size, err);
+    OCT_TRY(oct_read_all(evaluation, MOST, &text, &size, err));
+    const oct_status st = put_report(j, v, evaluation, text, size, err);
     oct_free(text);
     return st;
 }
 
 /* ---- the whole statement ---- */
 
-oct_status oct_verification_statement(const oct_verification *v, oct_document *to, oct_err *err)
+oct_status oct_verification_state(const oct_verification *v, const char *evaluation, oct_document *to, oct_err *err)
 {
     oct_json j = { .to = to };
     oct_json_open(&j, NULL, '{');
@@ -203,9 +203,9 @@ oct_status oct_verification_statement(const oct_verification *v, oct_document *t
     oct_json_close(&j);
     oct_json_str(&j, "command", v->command);
     put_inputs(&j, v);
-    put_layers(&j, &v->s.c);
+    put_layers(&j, &v->s->c);
     oct_json_bool(&j, "verified", true);
-    OCT_TRY(put_evaluation(&j, v, err));
+    OCT_TRY(put_evaluation(&j, v, evaluation, err));
     oct_json_close(&j);
     oct_json_close(&j);
     return OCT_OK;

@@ -3,7 +3,9 @@
 #include "api/folder/demands.h"
 #include "api/folder/folder.h"
 #include "api/folder/staging.h"
+#include "base/io.h"
 #include "base/number_text.h"
+#include "onnx/save.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -338,13 +340,13 @@ static oct_status convert(job *j, made *d, oct_err *err)
     if (!x.model || !x.output || !(d->report = oct_document_create()))
         return oct_nomem(err);
     oct_say(j->h->voice, 0, "%s: %s", d->m->file->path, d->scheme ? d->scheme : "by size");
-    oct_session s;
+    oct_session *s;
     oct_session_host h = *j->h;
     h.command = h.recorded = NULL;
-    oct_status st = oct_session_open(&s, &x, &h, err);
+    oct_status st = oct_session_open(&x, &h, &s, err);
     if (st == OCT_OK)
-        st = run_session(&s, d->report, err);
-    oct_session_close(&s);
+        st = run_session(s, d->report, err);
+    oct_session_close(s);
     return st == OCT_OK ? st : explain(j, d, st, err);
 }
 

@@ -95,7 +95,11 @@ static oct_status read_value(oct_gates *gates, oct_gate *g, oct_err *err)
     case OCT_GATE_DROP: return read_drop(gates, g, err);
     case OCT_GATE_AGREEMENT:
         OCT_TRY(oct_metric_find("agreement", &g->metric, err));
-        return oct_agreement_parse("--min-agreement", g->text, &g->limit, err);
+        {
+            OCT_TRY(oct_share_parse("--min-agreement", "samples", g->text, &g->limit.value, err));
+            g->limit.value = 1 - g->limit.value;
+            return OCT_OK;
+        }
     case OCT_GATE_SQNR:
         OCT_TRY(oct_metric_find("sqnr", &g->metric, err));
         return read_quantity(g, "dB", false, "give decibels, as 30", err);

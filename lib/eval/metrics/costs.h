@@ -12,7 +12,7 @@
 
 /* Quartiles that are further apart than this share of the median are scattered: the time is marked, and no conclusion
  * is drawn from it. */
-#define OCT_SCATTERED_SPREAD 0.1
+extern const double oct_scattered_spread;
 bool oct_is_scattered(double q1, double median, double q3);
 
 typedef struct oct_eval_cost {
@@ -20,7 +20,7 @@ typedef struct oct_eval_cost {
                            of this model belongs to the row */
     size_t steps;
     double seconds, q1, q3; /* of the steps together in one run: median and quartiles over the profiled runs */
-    bool scattered;         /* q3 - q1 exceeds OCT_SCATTERED_SPREAD times the median */
+    bool scattered;         /* q3 - q1 exceeds oct_scattered_spread times the median */
     uint64_t macs, bytes;   /* multiply-accumulates; bytes read and written */
     uint64_t weights;       /* of these bytes, those of constants as they are stored */
     uint64_t made;          /* bytes of outputs, which are in the arena */

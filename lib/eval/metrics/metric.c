@@ -774,14 +774,14 @@ oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *er
     return OCT_OK;
 }
 
-oct_status oct_agreement_parse(const char *option, const char *text, oct_drop_limit *d, oct_err *err)
+oct_status oct_share_parse(const char *option, const char *of, const char *text, double *share, oct_err *err)
 {
-    const oct_status st = oct_drop_limit_parse(text, d, NULL);
-    if (st == OCT_OK && !d->relative && d->value > 0 && d->value <= 1) {
-        d->value = 1 - d->value;
+    oct_drop_limit d;
+    if (oct_drop_limit_parse(text, &d, NULL) == OCT_OK && !d.relative && d.value > 0 && d.value <= 1) {
+        *share = d.value;
         return OCT_OK;
     }
-    oct_fail(err, OCT_EUSAGE, "%s: '%s' is not a share of samples", option, text);
+    oct_fail(err, OCT_EUSAGE, "%s: '%s' is not a share of %s", option, text, of);
     oct_hint(err, "give 0.99 or 99%%");
     return OCT_EUSAGE;
 }

@@ -147,9 +147,8 @@ typedef struct oct_drop_limit {
     bool relative;
 } oct_drop_limit;
 oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *err);
-/* "0.99" or "99%": the least share of samples that agree, converted to a limit on agreement's drop. OCT_EUSAGE names
- * the option. */
-oct_status oct_agreement_parse(const char *option, const char *text, oct_drop_limit *d, oct_err *err);
+/* "0.99" or "99%": a share above 0. OCT_EUSAGE names the option, and what it is a share of. */
+oct_status oct_share_parse(const char *option, const char *of, const char *text, double *share, oct_err *err);
 /* Checks that the limit can be used for the metric. OCT_EUSAGE: it is relative, and the float model has no value; or it
  * is 1 or more of a metric in percent, so that no model could miss it. */
 oct_status oct_drop_limit_check(const oct_drop_limit *d, const oct_metric *m, oct_err *err);

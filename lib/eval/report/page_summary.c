@@ -13,13 +13,13 @@ void ev_put_others(ev_page *p)
 void ev_put_runner(ev_page *p)
 {
     char text[OCT_RUNNER_TEXT];
-    ev_page_text(p, oct_report_runner(text, p->model));
+    ev_page_text(p, oct_report_runner(text, sizeof text, p->model));
 }
 
 void ev_put_batch(ev_page *p)
 {
     char text[OCT_RUNNER_TEXT];
-    ev_page_text(p, oct_report_batch(text, p->report, p->model));
+    ev_page_text(p, oct_report_batch(text, sizeof text, p->report, p->model));
 }
 
 const char *ev_page_model_kind(const ev_page *p)

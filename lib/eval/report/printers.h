@@ -23,9 +23,9 @@ const oct_item *oct_report_worst_gate(const oct_item *report, size_t k);
 
 /* What must be known of a model before its figures: "runs in onnxruntime 1.32.0", NULL if our runtime runs it; and
  * "quantizes dynamically, with scales of 8 samples together: its results depend on the batch", NULL if they do not.
- * Returns dst. */
+ * Returns dst, for which OCT_RUNNER_TEXT bytes suffice. */
 enum { OCT_RUNNER_TEXT = 128 };
-const char *oct_report_runner(char dst[OCT_RUNNER_TEXT], const oct_item *model);
-const char *oct_report_batch(char dst[OCT_RUNNER_TEXT], const oct_item *report, const oct_item *model);
+const char *oct_report_runner(char *dst, size_t size, const oct_item *model);
+const char *oct_report_batch(char *dst, size_t size, const oct_item *report, const oct_item *model);
 
 #endif

@@ -79,7 +79,7 @@ static void put_samples(oct_buf *out, const oct_item *report, const oct_item *mo
     oct_buf_printf(&text, "%.0f used, %.0f broken and left out", oct_item_number(report, "samples"),
                    oct_item_number(report, "bad_samples"));
     for (const oct_item *m = NULL; (m = oct_item_next(models, m));)
-        if (oct_report_batch(shared, report, m))
+        if (oct_report_batch(shared, sizeof shared, report, m))
             oct_buf_printf(&text, "; %s %s", oct_item_text(m, "path"), shared);
     put_case(out, oct_item_text(model, "path"), "samples", seconds_of(model), NULL, oct_buf_str(&text));
     oct_buf_free(&text);

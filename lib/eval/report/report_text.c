@@ -65,17 +65,16 @@ const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s)
     return dst;
 }
 
-const char *oct_report_runner(char dst[OCT_RUNNER_TEXT], const oct_item *model)
+const char *oct_report_runner(char *dst, size_t size, const oct_item *model)
 {
     const char *runner = oct_item_text(model, "runner");
-    snprintf(dst, OCT_RUNNER_TEXT, "runs in %s", runner ? runner : "octet");
+    snprintf(dst, size, "runs in %s", runner ? runner : "octet");
     return runner ? dst : NULL;
 }
 
-const char *oct_report_batch(char dst[OCT_RUNNER_TEXT], const oct_item *report, const oct_item *model)
+const char *oct_report_batch(char *dst, size_t size, const oct_item *report, const oct_item *model)
 {
-    snprintf(dst, OCT_RUNNER_TEXT,
-             "quantizes dynamically, with scales of %.0f samples together: its results depend on the batch",
+    snprintf(dst, size, "quantizes dynamically, with scales of %.0f samples together: its results depend on the batch",
              oct_item_number(report, "batch"));
     return oct_item_true(model, "batch_scales") ? dst : NULL;
 }

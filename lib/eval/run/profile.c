@@ -259,9 +259,11 @@ static oct_status list_rows(const oct_pairs *pairs, profiled *was, profiled *is,
     return OCT_OK;
 }
 
+const double oct_scattered_spread = 0.1;
+
 bool oct_is_scattered(double q1, double median, double q3)
 {
-    return !(q3 - q1 <= OCT_SCATTERED_SPREAD * median);
+    return !(q3 - q1 <= oct_scattered_spread * median);
 }
 
 double oct_eval_cost_faster(const oct_eval_cost *was, const oct_eval_cost *is)
