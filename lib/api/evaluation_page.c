@@ -3,7 +3,7 @@
 #include "api/evaluation_int.h"
 
 #include "api/page_findings.h"
-#include "base/name_map.h"
+#include "eval/pairs/name_map.h"
 #include "ops/op.h"
 
 #include <stdio.h>

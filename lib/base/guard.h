@@ -1,5 +1,5 @@
-/* lib/base/guard.h -- what a signal that ends a tool must not leave behind: commands that still run, and folders for
- * passing use.
+/* lib/base/guard.h -- what a signal that ends a tool must not leave behind: commands that still run, and files and
+ * folders of passing use (scratch.h).
  *
  * What is entered here is ended and removed by the handlers of oct_io_guard, in programs that call it. Elsewhere the
  * lists have no effect. */
@@ -24,17 +24,9 @@ void oct_guard_group_ended(pid_t leader);
  * and what it started elsewhere. */
 void oct_guard_signal(pid_t leader, int sig);
 
-/* A new folder in TMPDIR, or /tmp, in which one file may be made: both are removed with the program. */
-typedef struct oct_scratch oct_scratch;
-/* what: what the folder is for, in a message. OCT_EIO, OCT_ENOMEM. */
-oct_status oct_scratch_create(const char *file, const char *what, oct_scratch **s, oct_err *err);
-/* The path of the file. */
-const char *oct_scratch_path(const oct_scratch *s);
-void oct_scratch_remove(oct_scratch *s); /* NULL allowed */
-
 /* A file, or a folder that will be empty then, that is removed with the program: `name`, of 255 bytes at most, is a
- * path in the folder that the descriptor `folder` holds, which stays open until oct_guard_entry_ended. Of several the
- * last is removed first. NULL: no memory. */
+ * path in the folder that the descriptor `folder` holds, which stays open until oct_guard_entry_ended. NULL: no
+ * memory. */
 typedef struct oct_doomed oct_doomed;
 oct_doomed *oct_guard_entry(int folder, const char *name, bool is_folder);
 void oct_guard_entry_ended(oct_doomed *d); /* NULL allowed */

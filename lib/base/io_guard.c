@@ -38,12 +38,6 @@ typedef struct group {
     char mark[OCT_MARK_TEXT];
 } group;
 
-struct oct_scratch {
-    char folder[PATH_MAX], path[PATH_MAX + 256]; /* "": none */
-    int parent, inside;                          /* descriptors of the folder's folder and of the folder; -1: none */
-    oct_doomed *doomed_folder, *doomed_file;
-};
-
 /* OCT_LOCK_FILES is of those who change the lists; handlers only read. */
 static _Atomic(oct_mapped *) all_mapped;
 static _Atomic(oct_doomed *) all_doomed;
@@ -206,63 +200,6 @@ void oct_guard_signal(pid_t leader, int sig)
     oct_marked_signal(mark, sig);
 }
 
-/* ---- folders ---- */
-
-static oct_status make_scratch(oct_scratch *s, const char *file, const char *what, oct_err *err)
-{
-    const char *shared = getenv("TMPDIR"), *in = shared && *shared ? shared : "/tmp";
-    if (snprintf(s->folder, sizeof s->folder, "%s/octet-XXXXXX", in) >= (int)sizeof s->folder || !mkdtemp(s->folder)) {
-        const oct_status st = oct_fail_errno(err, "%.200s: cannot make a folder for %s", s->folder, what);
-        s->folder[0] = 0;
-        return st;
-    }
-    s->parent = open(in, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    s->inside = open(s->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    s->doomed_folder = doom(s->parent, strrchr(s->folder, '/') + 1, AT_REMOVEDIR);
-    s->doomed_file = doom(s->inside, file, 0);
-    snprintf(s->path, sizeof s->path, "%s/%s", s->folder, file);
-    return s->doomed_folder && s->doomed_file ? OCT_OK : oct_nomem(err);
-}
-
-oct_status oct_scratch_create(const char *file, const char *what, oct_scratch **out, oct_err *err)
-{
-    sigset_t before;
-    oct_scratch *s = *out = oct_calloc(1, sizeof *s);
-    if (!s)
-        return oct_nomem(err);
-    s->parent = s->inside = -1;
-    oct_guard_begin(&before);
-    const oct_status st = make_scratch(s, file, what, err);
-    oct_guard_end(&before);
-    if (st != OCT_OK) {
-        oct_scratch_remove(s);
-        *out = NULL;
-    }
-    return st;
-}
-
-const char *oct_scratch_path(const oct_scratch *s)
-{
-    return s->path;
-}
-
-void oct_scratch_remove(oct_scratch *s)
-{
-    if (!s)
-        return;
-    if (s->path[0])
-        unlink(s->path);
-    if (s->folder[0])
-        rmdir(s->folder);
-    oct_spare(s->doomed_file);
-    oct_spare(s->doomed_folder);
-    if (s->inside >= 0)
-        close(s->inside);
-    if (s->parent >= 0)
-        close(s->parent);
-    oct_free(s);
-}
-
 /* ---- in handlers ---- */
 
 static void nap(long milliseconds)
@@ -322,14 +259,18 @@ static void say_farewell(void)
         say(text);
 }
 
-/* Files first, so that folders are empty. */
+/* Folders may be in one another, in any order of the list, so all are tried until none can be removed. */
 static void remove_doomed(void)
 {
     end_groups();
-    for (int folders = 0; folders < 2; folders++)
+    for (const oct_doomed *d = all_doomed; d; d = d->next)
+        if (d->on && !d->flags)
+            unlinkat(d->folder, d->name, 0);
+    for (bool any = true; any;) {
+        any = false;
         for (const oct_doomed *d = all_doomed; d; d = d->next)
-            if (d->on && (d->flags != 0) == (folders != 0))
-                unlinkat(d->folder, d->name, d->flags);
+            any |= d->on && d->flags && unlinkat(d->folder, d->name, d->flags) == 0;
+    }
 }
 
 /* Several threads may hit the end of a file at once: the first prints the message and ends the process, the others

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/little_endian.h"
 #include "base/mem.h"
-#include "base/name_map.h"
+#include "eval/pairs/name_map.h"
 #include "base/pool.h"
 #include "base/sections.h"
 #include "base/sha256.h"

@@ -1,12 +1,15 @@
 /* Folders of models: recipes as text, values that are set in JSON, folders that take their place at the end. */
 #include "api/folder/configuration.h"
 #include "api/folder/folder_recipe.h"
-#include "api/folder/staging.h"
+#include "base/io.h"
+#include "base/scratch.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -110,25 +113,25 @@ static void folders_appear_when_complete(void **state)
 {
     char top[] = "/tmp/octet-test-XXXXXX", path[64], file[4200];
     oct_err err = OCT_ERR_INIT;
-    oct_staging *s;
+    oct_scratch *s;
     assert_non_null(mkdtemp(top));
     snprintf(path, sizeof path, "%s/new/", top);
     for (int complete = 0; complete < 2; complete++) {
-        assert_int_equal(oct_staging_create(path, &s, &err), OCT_OK);
-        assert_int_equal(oct_staging_make_room(s, "a/b/c.txt", &err), OCT_OK);
-        snprintf(file, sizeof file, "%s/a/b/c.txt", oct_staging_path(s));
+        assert_int_equal(oct_scratch_create_beside(path, &s, &err), OCT_OK);
+        assert_int_equal(oct_scratch_make_room(s, "a/b/c.txt", &err), OCT_OK);
+        snprintf(file, sizeof file, "%s/a/b/c.txt", oct_scratch_path(s));
         FILE *f = fopen(file, "w");
         fputs("x", f);
         fclose(f);
-        assert_int_equal(oct_staging_guard(s, &err), OCT_OK);
+        assert_int_equal(oct_scratch_guard(s, &err), OCT_OK);
         assert_int_equal(access(path, F_OK), -1);
         if (complete)
-            assert_int_equal(oct_staging_commit(s, &err), OCT_OK);
-        oct_staging_destroy(s);
+            assert_int_equal(oct_scratch_commit(s, &err), OCT_OK);
+        oct_scratch_remove(s);
         assert_int_equal(access(path, F_OK), complete ? 0 : -1);
         assert_int_equal(access(file, F_OK), -1);
     }
-    assert_int_equal(oct_staging_create(path, &s, &err), OCT_EUSAGE);
+    assert_int_equal(oct_scratch_create_beside(path, &s, &err), OCT_EUSAGE);
     assert_non_null(strstr(err.text, "not empty"));
     static const char *const made[] = { "new/a/b/c.txt", "new/a/b", "new/a", "new" };
     for (size_t i = 0; i < OCT_COUNT(made); i++) {
@@ -138,12 +141,42 @@ static void folders_appear_when_complete(void **state)
     assert_int_equal(rmdir(top), 0); /* nothing else was left */
 }
 
+/* However deep its folders are, and if it was entered several times, as when models are added. */
+static void a_signal_removes_folders(void **state)
+{
+    char top[] = "/tmp/octet-test-XXXXXX", path[64];
+    int status = -1;
+    assert_non_null(mkdtemp(top));
+    snprintf(path, sizeof path, "%s/new", top);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        static const char *const files[] = { "x", "a/x", "a/b/x", "a/b/c/x", "d/x", "d/e/f/x" };
+        oct_scratch *s;
+        oct_io_guard("test_folder");
+        if (oct_scratch_create_beside(path, &s, NULL) != OCT_OK)
+            _exit(1);
+        for (size_t i = 0; i < OCT_COUNT(files); i++) {
+            char file[4200];
+            snprintf(file, sizeof file, "%s/%s", oct_scratch_path(s), files[i]);
+            FILE *f = oct_scratch_make_room(s, files[i], NULL) == OCT_OK ? fopen(file, "w") : NULL;
+            if (!f || fclose(f) != 0 || oct_scratch_guard(s, NULL) != OCT_OK)
+                _exit(2);
+        }
+        raise(SIGTERM);
+        _exit(3);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    assert_int_equal(rmdir(top), 0); /* nothing was left */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_set_in_json),       cmocka_unit_test(recipes_are_read),
         cmocka_unit_test(wrong_recipes_are_refused),    cmocka_unit_test(built_in_recipes_are_right),
-        cmocka_unit_test(folders_appear_when_complete),
+        cmocka_unit_test(folders_appear_when_complete), cmocka_unit_test(a_signal_removes_folders),
     };
     return cmocka_run_group_tests_name("folder", tests, NULL, NULL);
 }

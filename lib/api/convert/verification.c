@@ -3,8 +3,8 @@
 #include "api/convert/verification_int.h"
 #include "api/inspect.h"
 
-#include "base/guard.h"
 #include "base/io.h"
+#include "base/scratch.h"
 #include "data/source/synthetic.h"
 #include "onnx/differ.h"
 

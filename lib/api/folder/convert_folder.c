@@ -2,9 +2,9 @@
 /* A folder of models in, a folder out. */
 #include "api/folder/demands.h"
 #include "api/folder/folder.h"
-#include "api/folder/staging.h"
 #include "base/io.h"
 #include "base/number_text.h"
+#include "base/scratch.h"
 #include "onnx/save.h"
 
 #include <fnmatch.h>
@@ -42,7 +42,7 @@ typedef struct job {
     size_t n_other, cap_other;
     const char **warning;
     size_t n_warning, cap_warning;
-    oct_staging *staging; /* NULL: a dry run */
+    oct_scratch *staging; /* NULL: a dry run */
     bool missed;          /* a goal: nothing will be written */
     uint64_t before, after;
 } job;
@@ -274,7 +274,7 @@ static oct_status plan(job *j, oct_err *err)
 
 static char *at_output(const job *j, const char *path)
 {
-    return oct_arena_printf(j->arena, "%s/%s", j->staging ? oct_staging_path(j->staging) : j->f.listing.folder, path);
+    return oct_arena_printf(j->arena, "%s/%s", j->staging ? oct_scratch_path(j->staging) : j->f.listing.folder, path);
 }
 
 /* Goals are for models that have samples. */
@@ -357,7 +357,7 @@ static oct_status copy(const job *j, const oct_listed *file, const char *text, s
     oct_out out;
     if (!to)
         return oct_nomem(err);
-    OCT_TRY(oct_staging_make_room(j->staging, file->path, err));
+    OCT_TRY(oct_scratch_make_room(j->staging, file->path, err));
     if (!text) {
         OCT_TRY(oct_map_open(&map, file->real, err));
         text = (const char *)map.data;
@@ -378,13 +378,13 @@ static oct_status make_models(job *j, oct_err *err)
     for (size_t i = 0; i < j->f.n_model; i++) {
         made *d = &j->made[i];
         if (j->staging)
-            OCT_TRY(oct_staging_make_room(j->staging, d->result, err));
+            OCT_TRY(oct_scratch_make_room(j->staging, d->result, err));
         if (!d->copied)
             OCT_TRY(convert(j, d, err));
         else if (j->staging)
             OCT_TRY(copy(j, d->m->file, NULL, 0, err));
         if (j->staging)
-            OCT_TRY(oct_staging_guard(j->staging, err));
+            OCT_TRY(oct_scratch_guard(j->staging, err));
     }
     return OCT_OK;
 }
@@ -428,7 +428,7 @@ static oct_status make_pool(job *j, const char *path, bool (*takes)(const made *
         return s;
     }
     OCT_TRY(oct_data_pool_commit(pool, err));
-    return oct_staging_guard(j->staging, err);
+    return oct_scratch_guard(j->staging, err);
 }
 
 static bool shares(const made *d, const void *pool)
@@ -569,7 +569,7 @@ static oct_status make_others(job *j, oct_err *err)
         if (!o->why)
             OCT_TRY(strcmp(o->what, "amended") == 0 ? amend(j, o->file, err) : copy(j, o->file, NULL, 0, err));
     }
-    return oct_staging_guard(j->staging, err);
+    return oct_scratch_guard(j->staging, err);
 }
 
 /* ---- as the loader will see it ---- */
@@ -741,7 +741,7 @@ static oct_status make(job *j, oct_err *err)
         return OCT_EUSAGE;
     }
     if (!x->dry_run)
-        OCT_TRY(oct_staging_create(x->output, &j->staging, err));
+        OCT_TRY(oct_scratch_create_beside(x->output, &j->staging, err));
     OCT_TRY(oct_folder_look(&j->f, j->h->voice, err));
     OCT_TRY(plan(j, err));
     OCT_TRY(make_models(j, err));
@@ -765,7 +765,7 @@ static oct_status run(job *j, const char *recipe, oct_document *to, oct_err *err
     report(j, to);
     if (!oct_document_root(to))
         return oct_nomem(err);
-    return s == OCT_OK && j->staging ? oct_staging_commit(j->staging, err) : s;
+    return s == OCT_OK && j->staging ? oct_scratch_commit(j->staging, err) : s;
 }
 
 oct_status oct_folder_convert(const octet_convert_options *x, const char *recipe, const oct_session_host *h,
@@ -773,7 +773,7 @@ oct_status oct_folder_convert(const octet_convert_options *x, const char *recipe
 {
     job j = { .x = x, .h = h, .arena = oct_arena_create() };
     oct_status s = j.arena ? run(&j, recipe, to, err) : oct_nomem(err);
-    oct_staging_destroy(j.staging);
+    oct_scratch_remove(j.staging);
     for (size_t i = 0; i < j.f.n_model && j.made; i++)
         oct_document_destroy(j.made[i].report);
     oct_folder_close(&j.f);

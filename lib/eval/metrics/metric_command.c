@@ -2,9 +2,9 @@
 #include "eval/metrics/metric_command.h"
 
 #include "base/buf.h"
-#include "base/guard.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/scratch.h"
 #include "base/stop.h"
 #include "data/readers/readers.h"
 #include "data/readers/shell.h"

@@ -7,7 +7,7 @@
  * other. */
 #include "eval/run/layers_int.h"
 
-#include "base/name_map.h"
+#include "eval/pairs/name_map.h"
 #include "ops/op.h"
 
 #include <math.h>

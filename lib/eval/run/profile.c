@@ -4,7 +4,7 @@
 #include "eval/pairs/pairs.h"
 
 #include "base/io.h"
-#include "base/name_map.h"
+#include "eval/pairs/name_map.h"
 
 #include <math.h>
 #include <string.h>

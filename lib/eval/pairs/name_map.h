@@ -1,7 +1,7 @@
-/* lib/base/name_map.h -- numbers by name, found in constant time, where a search through a list for each name would be
- * quadratic. */
-#ifndef OCT_BASE_NAME_MAP_H
-#define OCT_BASE_NAME_MAP_H
+/* lib/eval/pairs/name_map.h -- numbers by name, found in constant time, where a search through a list for each name
+ * would be quadratic. */
+#ifndef OCT_EVAL_NAME_MAP_H
+#define OCT_EVAL_NAME_MAP_H
 
 #include "base/mem.h"
 

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
-/* A folder that is filled beside its place. */
-#include "api/folder/staging.h"
+/* A folder that is filled aside. */
+#include "base/scratch.h"
 
 #include "base/guard.h"
 #include "base/io.h"
@@ -17,21 +17,23 @@
 
 enum { MOST_LEVELS = 32 };
 
-struct oct_staging {
-    char place[PATH_MAX], path[PATH_MAX + 32];
-    int parent, inside; /* descriptors of the folder that it will be in, and of itself; -1: none */
-    oct_doomed **doomed;
+struct oct_scratch {
+    char place[PATH_MAX];     /* "": it stays where it is */
+    char path[PATH_MAX + 32]; /* of the folder */
+    char file[2 * PATH_MAX];  /* the one file in it; "": any */
+    int parent, inside;       /* descriptors of the folder that it is in, and of itself; -1: none */
+    oct_doomed **doomed;      /* itself first */
     size_t n, cap;
     bool made;
 };
 
 /* ---- what is in it ---- */
 
-typedef oct_status (*entry_fn)(oct_staging *s, int folder, const char *name, const char *path, bool is_folder,
+typedef oct_status (*entry_fn)(oct_scratch *s, int folder, const char *name, const char *path, bool is_folder,
                                oct_err *err);
 
 /* Calls fn for all entries, folders behind what they hold. */
-static oct_status walk(oct_staging *s, int folder, const char *path, int level, entry_fn fn, oct_err *err)
+static oct_status walk(oct_scratch *s, int folder, const char *path, int level, entry_fn fn, oct_err *err)
 {
     const int fd =
         openat(folder, *path ? strrchr(path, '/') + 1 : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -60,14 +62,14 @@ static oct_status walk(oct_staging *s, int folder, const char *path, int level, 
     return st;
 }
 
-static oct_status remove_entry(oct_staging *s, int folder, const char *name, const char *path, bool is_folder,
+static oct_status remove_entry(oct_scratch *s, int folder, const char *name, const char *path, bool is_folder,
                                oct_err *err)
 {
     unlinkat(folder, name, is_folder ? AT_REMOVEDIR : 0);
     return OCT_OK;
 }
 
-static bool keep(oct_staging *s, oct_doomed *d)
+static bool keep(oct_scratch *s, oct_doomed *d)
 {
     if (!d)
         return false;
@@ -85,14 +87,13 @@ static bool keep(oct_staging *s, oct_doomed *d)
     return true;
 }
 
-static oct_status doom_entry(oct_staging *s, int folder, const char *name, const char *path, bool is_folder,
+static oct_status doom_entry(oct_scratch *s, int folder, const char *name, const char *path, bool is_folder,
                              oct_err *err)
 {
     return keep(s, oct_guard_entry(s->inside, path, is_folder)) ? OCT_OK : oct_nomem(err);
 }
 
-/* The folder itself was entered first: handlers remove what was entered last first. */
-oct_status oct_staging_guard(oct_staging *s, oct_err *err)
+oct_status oct_scratch_guard(oct_scratch *s, oct_err *err)
 {
     const size_t before = s->n;
     const oct_status st = walk(s, s->inside, "", 0, doom_entry, err);
@@ -105,7 +106,7 @@ oct_status oct_staging_guard(oct_staging *s, oct_err *err)
 
 /* ---- its place ---- */
 
-static oct_status find_place(oct_staging *s, const char *path, oct_err *err)
+static oct_status find_place(oct_scratch *s, const char *path, oct_err *err)
 {
     oct_path_kind kind;
     size_t n = strlen(path);
@@ -138,7 +139,7 @@ static oct_status find_place(oct_staging *s, const char *path, oct_err *err)
 }
 
 /* Not by mkdtemp, whose folders are for their owner alone. n: the length of the folder that it will be in. */
-static bool make_beside(oct_staging *s, int n)
+static bool make_beside(oct_scratch *s, int n)
 {
     enum { TRIES = 1000, MOST = 1000000 };
     for (int i = 0; i < TRIES; i++) {
@@ -152,7 +153,16 @@ static bool make_beside(oct_staging *s, int n)
     return false;
 }
 
-static oct_status make(oct_staging *s, const char *path, oct_err *err)
+/* Enters the folder that was made, which is in s->parent. */
+static oct_status enter(oct_scratch *s, oct_err *err)
+{
+    const char *slash = strrchr(s->path, '/');
+    if ((s->inside = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return oct_fail_errno(err, "%s", s->path);
+    return keep(s, oct_guard_entry(s->parent, slash ? slash + 1 : s->path, true)) ? OCT_OK : oct_nomem(err);
+}
+
+static oct_status make_at(oct_scratch *s, const char *path, oct_err *err)
 {
     OCT_TRY(find_place(s, path, err));
     char parent[PATH_MAX];
@@ -168,35 +178,55 @@ static oct_status make(oct_staging *s, const char *path, oct_err *err)
     }
     if (!(s->made = make_beside(s, n)))
         return oct_fail_errno(err, "%s: cannot make the folder", path);
-    const char *name = strrchr(s->path, '/');
-    if ((s->inside = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
-        return oct_fail_errno(err, "%s", s->path);
-    return keep(s, oct_guard_entry(s->parent, name ? name + 1 : s->path, true)) ? OCT_OK : oct_nomem(err);
+    return enter(s, err);
 }
 
-oct_status oct_staging_create(const char *path, oct_staging **out, oct_err *err)
+static oct_status make_temporary(oct_scratch *s, const char *file, const char *what, oct_err *err)
+{
+    const char *shared = getenv("TMPDIR"), *in = shared && *shared ? shared : "/tmp";
+    s->made = snprintf(s->path, sizeof s->path, "%s/octet-XXXXXX", in) < (int)sizeof s->path && mkdtemp(s->path);
+    if (!s->made)
+        return oct_fail_errno(err, "%.200s: cannot make a folder for %s", s->path, what);
+    s->parent = open(in, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    OCT_TRY(enter(s, err));
+    snprintf(s->file, sizeof s->file, "%s/%s", s->path, file);
+    return keep(s, oct_guard_entry(s->inside, file, false)) ? OCT_OK : oct_nomem(err);
+}
+
+/* what: NULL: beside its place */
+static oct_status create(const char *path, const char *what, oct_scratch **out, oct_err *err)
 {
     sigset_t before;
-    oct_staging *s = *out = oct_calloc(1, sizeof *s);
+    oct_scratch *s = *out = oct_calloc(1, sizeof *s);
     if (!s)
         return oct_nomem(err);
     s->parent = s->inside = -1;
     oct_guard_begin(&before);
-    const oct_status st = make(s, path, err);
+    const oct_status st = what ? make_temporary(s, path, what, err) : make_at(s, path, err);
     oct_guard_end(&before);
     if (st != OCT_OK) {
-        oct_staging_destroy(s);
+        oct_scratch_remove(s);
         *out = NULL;
     }
     return st;
 }
 
-const char *oct_staging_path(const oct_staging *s)
+oct_status oct_scratch_create(const char *file, const char *what, oct_scratch **s, oct_err *err)
 {
-    return s->path;
+    return create(file, what, s, err);
 }
 
-oct_status oct_staging_make_room(const oct_staging *s, const char *path, oct_err *err)
+oct_status oct_scratch_create_beside(const char *path, oct_scratch **s, oct_err *err)
+{
+    return create(path, NULL, s, err);
+}
+
+const char *oct_scratch_path(const oct_scratch *s)
+{
+    return *s->file ? s->file : s->path;
+}
+
+oct_status oct_scratch_make_room(const oct_scratch *s, const char *path, oct_err *err)
 {
     char at[PATH_MAX];
     for (const char *p = path; (p = strchr(p, '/')); p++) {
@@ -207,7 +237,7 @@ oct_status oct_staging_make_room(const oct_staging *s, const char *path, oct_err
     return OCT_OK;
 }
 
-oct_status oct_staging_commit(oct_staging *s, oct_err *err)
+oct_status oct_scratch_commit(oct_scratch *s, oct_err *err)
 {
     sigset_t before;
     oct_guard_begin(&before);
@@ -222,7 +252,7 @@ oct_status oct_staging_commit(oct_staging *s, oct_err *err)
     return st;
 }
 
-void oct_staging_destroy(oct_staging *s)
+void oct_scratch_remove(oct_scratch *s)
 {
     if (!s)
         return;

@@ -1,5 +1,5 @@
-/* lib/base/name_map.c -- a hash table with open addresses, never more than half full. */
-#include "base/name_map.h"
+/* lib/eval/pairs/name_map.c -- a hash table with open addresses, never more than half full. */
+#include "eval/pairs/name_map.h"
 
 #include "base/io.h"
 
