@@ -163,38 +163,40 @@ static void check_best(oct_check *t)
 {
     enum { LOADS = OCT_QCHAIN_LOADS, MOST = OCT_QCHAIN_QUADS };
     uint8_t(*loads)[LOADS] = oct_check_buffer(t, sizeof *loads * MOST), *room = oct_check_buffer(t, LOADS);
-    uint16_t list[MOST], want_list[MOST];
-    const size_t all = oct_check_below(t, MOST + 1), heavy = 1 + oct_check_below(t, 129);
-    size_t n = all, want_n = 0, want = 0;
+    uint8_t list[MOST], fit[MOST];
+    const size_t all = oct_check_below(t, MOST + 1), heavy = 1 + oct_check_below(t, 129),
+                 begin = oct_check_below(t, all + 1);
+    size_t n = 0, want = 0, end = begin, from = begin;
     int32_t most = INT32_MIN;
     for (size_t j = 0; j < LOADS; j++)
         room[j] = (uint8_t)(oct_check_below(t, 4) ? 128 - oct_check_below(t, 40) : oct_check_below(t, 129));
     for (size_t i = 0; i < all; i++) {
-        list[i] = (uint16_t)oct_check_below(t, all);
+        list[i] = (uint8_t)oct_check_below(t, all);
         for (size_t j = 0; j < LOADS; j++)
             loads[i][j] =
                 (uint8_t)(oct_check_below(t, 60) ? oct_check_below(t, heavy) * room[j] / 200 : oct_check_below(t, 129));
     }
-    for (size_t i = 0; i < all; i++) {
+    for (; end < all && n < OCT_QCHAIN_MOST; end++) {
         bool fits = true;
         int32_t sum = 0;
         for (size_t j = 0; j < LOADS; j++) {
-            const int32_t l = loads[list[i]][j], r = room[j];
+            const int32_t l = loads[list[end]][j], r = room[j];
             fits &= l <= r;
-            sum += (l * (2 * r - l - 64) + (64 << 12)) / 16 - (64 << 8); /* rounded down */
+            sum += l * (2 * r - 64 - (l + l % 2)) / 2;
         }
-        sum = (int16_t)sum;
         if (!fits)
             continue;
-        want = sum > most ? want_n : want;
+        want = sum > most ? n : want;
         most = sum > most ? sum : most;
-        want_list[want_n++] = list[i];
+        fit[n++] = list[end];
     }
-    const size_t got = oct_qchain_best_select(oct_isa_active())((const uint8_t(*)[LOADS])loads, room, list, &n);
-    const uint32_t wants[2] = { (uint32_t)want, (uint32_t)want_n }, gots[2] = { (uint32_t)got, (uint32_t)n };
-    oct_check_same(t, wants, gots, sizeof gots, sizeof *gots, "the best of %zu quads, and how many fit", all);
-    n = n < want_n ? n : want_n;
-    oct_check_same(t, want_list, list, n * sizeof *list, sizeof *list, "those of %zu quads that fit", all);
+    const size_t got = oct_qchain_best_select(oct_isa_active())((const uint8_t(*)[LOADS])loads, room, list, &from, all);
+    const uint32_t wants[2] = { (uint32_t)(n ? end - n + want : all), (uint32_t)(end - n) },
+                   gots[2] = { (uint32_t)got, (uint32_t)from };
+    oct_check_same(t, wants, gots, sizeof gots, sizeof *gots, "the best of %zu quads, and where those begin that fit",
+                   all - begin);
+    if (from == end - n)
+        oct_check_same(t, fit, list + from, n, 1, "those of %zu quads that fit", all - begin);
     oct_check_release(t);
 }
 

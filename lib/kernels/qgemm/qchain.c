@@ -11,7 +11,8 @@ enum {
     COLUMNS = OCT_QCHAIN_COLUMNS,
     LOADS = OCT_QCHAIN_LOADS,
     CHUNK = OCT_QCHAIN_CHUNK,
-    UNIT = OCT_QCHAIN_UNIT
+    UNIT = OCT_QCHAIN_UNIT,
+    NONE = OCT_QCHAIN_DEPTH /* in place of a k: zero weights */
 };
 
 /* Times on a Zen 3 core in picoseconds for one row (docs/kernels-lab.md): a unit of each kind, and what a panel takes
@@ -26,7 +27,7 @@ static const uint8_t forms[OCT_QCHAIN_FORMS][UNIT] = { { 4 },          { 3, 1 },
                                                        { 1, 1, 1, 1 }, { 2 },    { 1, 1 } };
 
 typedef struct quad {
-    int16_t k[4]; /* of the segment, or -1: a zero weight */
+    int16_t k[4]; /* of the segment, or NONE */
     uint32_t at;  /* as oct_qchain_quad.k */
     uint8_t pick[4];
     uint32_t weight; /* heavy ones are chained first */
@@ -34,7 +35,7 @@ typedef struct quad {
 } quad;
 
 typedef struct chain {
-    uint8_t room[LOADS]; /* what its lanes still take */
+    struct chain *next; /* of the same length, in no unit yet */
     uint16_t quad[UNIT];
     uint8_t len;
     bool shuffled;
@@ -48,9 +49,9 @@ enum { ZERO = UINT16_MAX };
 
 /* Values of k that are planned together. */
 typedef struct segment {
-    size_t k0, n; /* n of them from k0 */
-    int8_t w[OCT_QCHAIN_DEPTH][COLUMNS];
-    uint8_t load[OCT_QCHAIN_DEPTH][2][COLUMNS]; /* positive and negative part of each weight */
+    size_t k0, n;                                   /* n of them from k0 */
+    int8_t w[OCT_QCHAIN_DEPTH + 1][COLUMNS];        /* the last one: of NONE */
+    uint8_t load[OCT_QCHAIN_DEPTH + 1][2][COLUMNS]; /* positive and negative part of each weight */
     quad quads[OCT_QCHAIN_QUADS];
     uint8_t loads[OCT_QCHAIN_QUADS][LOADS]; /* of each quad's 16-bit lanes: positive weights, then negative ones */
     chain chains[OCT_QCHAIN_QUADS];
@@ -76,6 +77,7 @@ bool oct_qchain_size(size_t depth, size_t *bytes)
 typedef uint8_t v16 __attribute__((vector_size(16)));
 typedef int8_t b16 __attribute__((vector_size(16)));
 typedef uint16_t h8 __attribute__((vector_size(16)));
+typedef uint64_t q2 __attribute__((vector_size(16)));
 
 static inline v16 load16(const uint8_t *p)
 {
@@ -97,14 +99,21 @@ static inline v16 add_up(v16 a, v16 b)
     return sum | (v16)(sum < a);
 }
 
-static uint32_t largest(v16 v)
+static inline uint32_t largest(v16 v)
 {
-    uint8_t lane[16];
-    uint32_t most = 0;
-    memcpy(lane, &v, sizeof lane);
-    for (size_t i = 0; i < sizeof lane; i++)
-        most = lane[i] > most ? lane[i] : most;
-    return most;
+    v = larger(v, (v16)__builtin_shuffle((q2)v, (q2){ 1, 0 }));
+    v = larger(v, (v16)((q2)v >> 32));
+    v = larger(v, (v16)((q2)v >> 16));
+    v = larger(v, (v16)((q2)v >> 8));
+    return v[0];
+}
+
+static inline uint32_t total(h8 v)
+{
+    v += (h8)__builtin_shuffle((q2)v, (q2){ 1, 0 });
+    v += (h8)((q2)v >> 32);
+    v += (h8)((q2)v >> 16);
+    return v[0];
 }
 
 static inline bool is_zero(v16 v)
@@ -116,26 +125,29 @@ static inline bool is_zero(v16 v)
 
 static inline v16 load_of(const segment *s, int k, size_t sign)
 {
-    const v16 none = { 0 };
-    return k < 0 ? none : load16(s->load[k][sign]);
+    return load16(s->load[k][sign]);
+}
+
+/* What two values of k load a lane with, by their positive or their negative weights. */
+static inline v16 pair_load(const segment *s, const int16_t k[2], size_t sign)
+{
+    return add_up(load_of(s, k[0], sign), load_of(s, k[1], sign));
+}
+
+static inline h8 in_words(v16 v)
+{
+    return ((h8)v & 255) + ((h8)v >> 8);
 }
 
 /* Fills the quad's weight and its loads; false when a pair is beyond the limit. */
 static bool weigh(const segment *s, quad *q, uint8_t load[LOADS])
 {
-    v16 most = { 0 };
-    h8 sums = { 0 };
-    for (size_t i = 0; i < 4; i++) { /* pairs of positive, then negative weights */
-        const v16 sum = add_up(load_of(s, q->k[i / 2 * 2], i % 2), load_of(s, q->k[i / 2 * 2 + 1], i % 2));
-        memcpy(load + i * COLUMNS, &sum, sizeof sum);
-        most = larger(most, sum);
-        sums += ((h8)sum & 255) + ((h8)sum >> 8);
-    }
-    uint32_t total = 0;
-    for (size_t i = 0; i < 8; i++)
-        total += sums[i];
-    const uint32_t heaviest = largest(most);
-    q->weight = heaviest << 16 | total;
+    const v16 pairs[4] = { pair_load(s, q->k, 0), pair_load(s, q->k, 1), pair_load(s, q->k + 2, 0),
+                           pair_load(s, q->k + 2, 1) };
+    memcpy(load, pairs, sizeof pairs);
+    const uint32_t heaviest = largest(larger(larger(pairs[0], pairs[1]), larger(pairs[2], pairs[3])));
+    q->weight =
+        heaviest << 16 | total(in_words(pairs[0]) + in_words(pairs[1]) + in_words(pairs[2]) + in_words(pairs[3]));
     return heaviest <= LIMIT;
 }
 
@@ -144,18 +156,18 @@ static quad natural(const segment *s, size_t at)
 {
     quad q = { .at = (uint32_t)(s->k0 + at) };
     for (size_t i = 0; i < 4; i++)
-        q.k[i] = (int16_t)(at + i < s->n ? (int)(at + i) : -1);
+        q.k[i] = (int16_t)(at + i < s->n ? at + i : NONE);
     return q;
 }
 
-/* Pairs of a chunk: second is -1 where no partner was found. */
+/* Pairs of a chunk: second is NONE where no partner was found. */
 typedef struct pairing {
     int16_t pair[CHUNK][2];
     uint32_t load[CHUNK];
     size_t n;
 } pairing;
 
-/* Heaviest lane of k and l together; l may be -1. */
+/* Heaviest lane of k and l together; l may be NONE. */
 static uint32_t together(const segment *s, int k, int l)
 {
     return largest(larger(add_up(load_of(s, k, 0), load_of(s, l, 0)), add_up(load_of(s, k, 1), load_of(s, l, 1))));
@@ -212,7 +224,7 @@ static void match(const segment *s, const int16_t *k, size_t n, pairing *p)
         left &= ~(1u << one);
         const size_t two = loneliest(left & partners[one], partners, left);
         p->pair[p->n][0] = k[one];
-        p->pair[p->n][1] = two == CHUNK ? -1 : k[two];
+        p->pair[p->n][1] = two == CHUNK ? NONE : k[two];
         p->load[p->n] = together(s, k[one], p->pair[p->n][1]);
         if (two != CHUNK)
             left &= ~(1u << two);
@@ -236,8 +248,8 @@ static void add_pairs(segment *s, size_t at, pairing *p)
         quad *q = &s->quads[s->n_quads];
         *q = (quad){ .at = (uint32_t)(s->k0 + at), .shuffled = true };
         for (size_t b = 0; b < 4; b++) {
-            q->k[b] = i + b / 2 < p->n ? p->pair[i + b / 2][b % 2] : -1;
-            q->pick[b] = q->k[b] < 0 ? 0 : (uint8_t)((size_t)q->k[b] - at);
+            q->k[b] = i + b / 2 < p->n ? p->pair[i + b / 2][b % 2] : NONE;
+            q->pick[b] = q->k[b] == NONE ? 0 : (uint8_t)((size_t)q->k[b] - at);
         }
         weigh(s, q, s->loads[s->n_quads++]);
     }
@@ -278,6 +290,8 @@ static void take_weights(segment *s, oct_qchain_read read, const void *source)
     const w16 none = { 0 };
     w16 w;
     read(source, s->k0, s->n, s->w);
+    memset(s->w[NONE], 0, sizeof s->w[NONE]);
+    memset(s->load[NONE], 0, sizeof s->load[NONE]);
     for (size_t i = 0; i < s->n; i++) {
         memcpy(&w, s->w[i], sizeof w);
         const w16 below = (w16)(w < none), positive = w & ~below, negative = (w16) - ((v16)w & (v16)below);
@@ -286,27 +300,28 @@ static void take_weights(segment *s, oct_qchain_read read, const void *source)
     }
 }
 
-/* Indices of quads, the heaviest first. Shell sort: stable order does not matter, a fixed one does. */
-static void sort_quads(const segment *s, uint16_t *order)
+/* Indices of quads, the heaviest first; of equally heavy ones those of the larger sum, in steps of 32. */
+static void sort_quads(const segment *s, uint8_t *order)
 {
-    uint32_t weight[OCT_QCHAIN_QUADS]; /* in this order */
+    enum { KEYS = 256, STEP = 32 };
+    uint16_t light[KEYS + 1] = { 0 },
+                          small[KEYS + 1] = { 0 }; /* first how many there are of each key, then where they go */
+    uint8_t by_sum[OCT_QCHAIN_QUADS], keys[OCT_QCHAIN_QUADS][2];
     for (size_t i = 0; i < s->n_quads; i++) {
-        order[i] = (uint16_t)i;
-        weight[i] = s->quads[i].weight;
+        const uint32_t sum = (s->quads[i].weight & 0xffff) / STEP;
+        keys[i][0] = (uint8_t)(KEYS - 1 - (sum < KEYS ? sum : KEYS - 1));
+        keys[i][1] = (uint8_t)(KEYS - 1 - (s->quads[i].weight >> 16));
+        small[keys[i][0] + 1]++;
+        light[keys[i][1] + 1]++;
     }
-    static const size_t gaps[] = { 57, 23, 10, 4, 1 };
-    for (size_t g = 0; g < OCT_COUNT(gaps); g++)
-        for (size_t i = gaps[g]; i < s->n_quads; i++) {
-            const uint16_t v = order[i];
-            const uint32_t heavy = weight[i];
-            size_t j = i;
-            for (; j >= gaps[g] && weight[j - gaps[g]] < heavy; j -= gaps[g]) {
-                order[j] = order[j - gaps[g]];
-                weight[j] = weight[j - gaps[g]];
-            }
-            order[j] = v;
-            weight[j] = heavy;
-        }
+    for (size_t i = 0; i < KEYS; i++) {
+        small[i + 1] = (uint16_t)(small[i + 1] + small[i]);
+        light[i + 1] = (uint16_t)(light[i + 1] + light[i]);
+    }
+    for (size_t i = 0; i < s->n_quads; i++)
+        by_sum[small[keys[i][0]]++] = (uint8_t)i;
+    for (size_t i = 0; i < s->n_quads; i++)
+        order[light[keys[by_sum[i]][1]]++] = by_sum[i];
 }
 
 static bool fits(const uint8_t *load, const uint8_t *room)
@@ -321,25 +336,27 @@ static int32_t suits(const uint8_t *load, const uint8_t *room)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < LOADS; i++)
-        sum += (load[i] * (2 * room[i] - load[i] - 64)) >> 4;
-    return (int16_t)sum;
+        sum += load[i] * (room[i] - 32 - (load[i] + 1) / 2);
+    return sum;
 }
 
-static size_t plain_best(const uint8_t loads[][LOADS], const uint8_t room[LOADS], uint16_t *quads, size_t *n)
+static size_t plain_best(const uint8_t loads[][LOADS], const uint8_t room[LOADS], uint8_t *list, size_t *from, size_t n)
 {
-    size_t best = 0, kept = 0;
+    uint8_t fit[OCT_QCHAIN_MOST];
+    size_t at = *from, kept = 0, best = 0;
     int32_t most = INT32_MIN;
-    for (size_t i = 0; i < *n; i++) {
-        const uint8_t *load = loads[quads[i]];
+    for (; at < n && kept < OCT_QCHAIN_MOST; at++) {
+        const uint8_t *load = loads[list[at]];
         if (!fits(load, room))
             continue;
         const int32_t v = suits(load, room);
         best = v > most ? kept : best;
         most = v > most ? v : most;
-        quads[kept++] = quads[i];
+        fit[kept++] = list[at];
     }
-    *n = kept;
-    return best;
+    *from = at - kept;
+    memcpy(list + *from, fit, kept);
+    return kept ? *from + best : n;
 }
 
 oct_qchain_best_fn oct_qchain_best_select(oct_isa have)
@@ -351,74 +368,77 @@ oct_qchain_best_fn oct_qchain_best_select(oct_isa have)
     return plain_best;
 }
 
-static void add_quad(segment *s, chain *c, uint16_t i)
+/* Adds a quad to a chain whose lanes still take `room`. */
+static void add_quad(const segment *s, chain *c, uint8_t room[LOADS], uint8_t i)
 {
-    for (size_t j = 0; j < LOADS; j++)
-        c->room[j] = (uint8_t)(c->room[j] - s->loads[i][j]);
+    for (size_t j = 0; j < LOADS; j += sizeof(v16)) {
+        const v16 left = load16(room + j) - load16(s->loads[i] + j);
+        memcpy(room + j, &left, sizeof left);
+    }
     c->quad[c->len++] = i;
 }
 
 /* Quads that are in no chain yet, the heaviest first. */
 typedef struct queue {
-    uint16_t quad[OCT_QCHAIN_QUADS], place[OCT_QCHAIN_QUADS]; /* place: among all quads */
+    uint8_t quad[OCT_QCHAIN_QUADS];
     size_t from, n;
 } queue;
+
+static void drop(queue *q, uint8_t i)
+{
+    uint8_t *at = memchr(q->quad + q->from, i, q->n - q->from);
+    memmove(at, at + 1, (size_t)(q->quad + q->n - at) - 1);
+    q->n--;
+}
 
 /* Makes a chain of the first quad and those that suit it best. */
 static void plan_chain(segment *s, oct_qchain_best_fn find_best, queue *left, chain *c)
 {
-    uint16_t fit[OCT_QCHAIN_QUADS];
-    bool used[OCT_QCHAIN_QUADS];
-    size_t n = left->n - left->from - 1;
-    memset(c->room, LIMIT, sizeof c->room);
-    c->len = 0;
-    c->shuffled = s->quads[left->quad[left->from]].shuffled;
-    add_quad(s, c, left->quad[left->from++]);
-    memcpy(fit, left->quad + left->from, n * sizeof *fit);
-    for (size_t best; c->len < UNIT && (best = find_best(s->loads, c->room, fit, &n), n > 0);) {
-        if (c->len == 1)
-            memset(used, 0, sizeof used);
-        used[fit[best]] = true;
-        add_quad(s, c, fit[best]);
-        memmove(fit + best, fit + best + 1, (--n - best) * sizeof *fit);
+    uint8_t list[OCT_QCHAIN_QUADS], room[LOADS];
+    size_t from = 0, best;
+    memset(room, LIMIT, sizeof room);
+    *c = (chain){ .shuffled = s->quads[left->quad[left->from]].shuffled };
+    add_quad(s, c, room, left->quad[left->from++]);
+    const size_t n = left->n - left->from;
+    memcpy(list, left->quad + left->from, n);
+    while (c->len < UNIT && (best = find_best(s->loads, room, list, &from, n)) < n) {
+        add_quad(s, c, room, list[best]);
+        drop(left, list[best]);
+        memmove(list + from + 1, list + from, best - from);
+        from++;
     }
-    const size_t end = left->n;
-    for (size_t i = left->n = left->from; i < end && c->len > 1; i++) {
-        left->quad[left->n] = left->quad[i];
-        left->place[left->n] = left->place[i];
-        left->n += !used[left->quad[i]];
-    }
-    left->n = c->len > 1 ? left->n : end;
 }
 
 /* The heaviest quad that is left begins a chain, those of its kind that suit it best join it. */
 static void plan_chains(segment *s, oct_qchain_best_fn find_best)
 {
-    uint16_t order[OCT_QCHAIN_QUADS];
+    uint8_t order[OCT_QCHAIN_QUADS], place[OCT_QCHAIN_QUADS]; /* place: of each quad in the order */
     queue natural, shuffled;
     natural.from = natural.n = shuffled.from = shuffled.n = 0;
     sort_quads(s, order);
     for (size_t i = 0; i < s->n_quads; i++) {
         queue *q = s->quads[order[i]].shuffled ? &shuffled : &natural;
-        q->quad[q->n] = order[i];
-        q->place[q->n++] = (uint16_t)i;
+        q->quad[q->n++] = order[i];
+        place[order[i]] = (uint8_t)i;
     }
     for (s->n_chains = 0; natural.from < natural.n || shuffled.from < shuffled.n;) {
-        const bool first = shuffled.from == shuffled.n ||
-                           (natural.from < natural.n && natural.place[natural.from] < shuffled.place[shuffled.from]);
+        const bool first =
+            shuffled.from == shuffled.n ||
+            (natural.from < natural.n && place[natural.quad[natural.from]] < place[shuffled.quad[shuffled.from]]);
         plan_chain(s, find_best, first ? &natural : &shuffled, &s->chains[s->n_chains++]);
     }
 }
 
 /* Chains that are not in a unit yet, by length. */
 typedef struct stock {
-    chain *chains[UNIT + 1][OCT_QCHAIN_QUADS];
-    size_t n[UNIT + 1], quads;
+    chain *first[UNIT + 1];
+    size_t quads;
 } stock;
 
 static void add_stock(stock *t, chain *c)
 {
-    t->chains[c->len][t->n[c->len]++] = c;
+    c->next = t->first[c->len];
+    t->first[c->len] = c;
     t->quads += c->len;
 }
 
@@ -426,13 +446,14 @@ static void add_stock(stock *t, chain *c)
 static size_t take(stock *t, size_t most, uint16_t *quads)
 {
     size_t len = most;
-    while (len > 0 && t->n[len] == 0)
+    while (len > 0 && !t->first[len])
         len--;
     for (size_t i = most + 1; len == 0 && i <= UNIT; i++)
-        len = t->n[i] ? i : 0;
+        len = t->first[i] ? i : 0;
     if (len == 0)
         return 0;
-    chain *c = t->chains[len][--t->n[len]];
+    chain *c = t->first[len];
+    t->first[len] = c->next;
     t->quads -= len;
     const size_t taken = len < most ? len : most;
     c->len = (uint8_t)(len - taken);
@@ -479,32 +500,54 @@ static void plan_units(segment *s)
     while (natural.quads >= UNIT || (natural.quads && shuffled.quads == 0))
         add_unit(s, &natural, false);
     for (size_t len = 1; len <= UNIT; len++)
-        for (size_t i = 0; i < natural.n[len]; i++)
-            add_stock(&shuffled, natural.chains[len][i]);
+        for (chain *c = natural.first[len], *next; c; c = next) {
+            next = c->next;
+            add_stock(&shuffled, c);
+        }
     while (shuffled.quads)
         add_unit(s, &shuffled, true);
 }
 
+/* Bytes of a and b in turn, from their first half and from their second. */
+static inline v16 low_turns(v16 a, v16 b)
+{
+    return __builtin_shuffle(a, b, (v16){ 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23 });
+}
+
+static inline v16 high_turns(v16 a, v16 b)
+{
+    return __builtin_shuffle(a, b, (v16){ 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31 });
+}
+
+/* Likewise of their 16-bit words. */
+static inline v16 low_words(v16 a, v16 b)
+{
+    return (v16)__builtin_shuffle((h8)a, (h8)b, (h8){ 0, 8, 1, 9, 2, 10, 3, 11 });
+}
+
+static inline v16 high_words(v16 a, v16 b)
+{
+    return (v16)__builtin_shuffle((h8)a, (h8)b, (h8){ 4, 12, 5, 13, 6, 14, 7, 15 });
+}
+
 static void write_quad(const segment *s, const quad *q, bool shuffled, oct_qchain_quad *at, int8_t *w)
 {
-    static const int8_t zeros[COLUMNS];
-    const int8_t *from[4];
+    v16 from[4];
     at->k = shuffled ? q->at / CHUNK * CHUNK : q->at;
     for (size_t b = 0; b < 4; b++) {
         at->pick[b] = q->shuffled ? q->pick[b] : (uint8_t)(q->at % CHUNK + b);
-        from[b] = q->k[b] < 0 ? zeros : s->w[q->k[b]];
+        memcpy(&from[b], s->w[q->k[b]], sizeof from[b]);
     }
-    for (size_t j = 0; j < COLUMNS; j++, w += 4) {
-        w[0] = from[0][j];
-        w[1] = from[1][j];
-        w[2] = from[2][j];
-        w[3] = from[3][j];
-    }
+    const v16 low[2] = { low_turns(from[0], from[1]), low_turns(from[2], from[3]) },
+              high[2] = { high_turns(from[0], from[1]), high_turns(from[2], from[3]) },
+              columns[4] = { low_words(low[0], low[1]), high_words(low[0], low[1]), low_words(high[0], high[1]),
+                             high_words(high[0], high[1]) };
+    memcpy(w, columns, sizeof columns);
 }
 
 static void write_unit(const segment *s, const unit *u, oct_qchain_quad *at, int8_t *w)
 {
-    const quad zero = { .k = { -1, -1, -1, -1 }, .at = (uint32_t)s->k0 };
+    const quad zero = { .k = { NONE, NONE, NONE, NONE }, .at = (uint32_t)s->k0 };
     for (size_t q = 0; q < oct_qchain_quads(u->kind); q++)
         write_quad(s, u->quad[q] == ZERO ? &zero : &s->quads[u->quad[q]], u->kind >= OCT_QCHAIN_FORMS, at + q,
                    w + q * 4 * COLUMNS);
@@ -543,14 +586,14 @@ bool oct_qchain_pack(oct_qchain_read read, const void *source, size_t depth, boo
 {
     if (depth > UINT32_MAX)
         return false;
-    segment s = { .n_units = 0 };
+    segment s; /* is large: setting all of it would take as long as planning a short panel */
     oct_qchain_panel *head = panel;
     uint8_t *to = (uint8_t *)(head + 1);
     const uint8_t *end = (const uint8_t *)panel + size;
     const oct_qchain_best_fn find_best = oct_qchain_best_select(oct_isa_active());
     *cost = 0;
     bool shuffled = false;
-    for (; s.k0 < depth; s.k0 += s.n) {
+    for (s.k0 = 0; s.k0 < depth; s.k0 += s.n) {
         s.n = depth - s.k0 < OCT_QCHAIN_DEPTH ? depth - s.k0 : OCT_QCHAIN_DEPTH;
         s.n_quads = 0;
         take_weights(&s, read, source);
