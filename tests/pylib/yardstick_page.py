@@ -3,7 +3,9 @@ import csv
 
 FIELDS = ("model", "source", "metric", "samples", "float", "float_bytes", "tool", "value", "drop", "low", "high", "bytes", "integer", "in_float", "seconds", "peak_mb", "failed", "warned",
           "against", "against_drop", "against_low", "against_high", "calibration", "published", "command", "by", "cpu")
-TOOLS = {"octet": "Octet", "ort-static": "ONNX Runtime, static", "ort-dynamic": "ONNX Runtime, dynamic", "nncf": "NNCF"}
+NAMED = "octet-named"       # what Octet's answer to the first conversion named
+OURS = ("octet", NAMED)
+TOOLS = {"octet": "Octet", NAMED: "Octet, as it advised", "ort-static": "ONNX Runtime, static", "ort-dynamic": "ONNX Runtime, dynamic", "nncf": "NNCF"}
 PLAIN = ("mse", "spearman", "pearson", "mrr", "sqnr", "psnr", "cosine", "kl", "perplexity", "maxerr")     # not shown in percent
 
 
@@ -58,16 +60,29 @@ def table(head, lines):
     return "\n".join("| " + " | ".join(words) + " |" for words in [head, ["---"] * 2 + ["---:"] * (len(head) - 2), *lines])
 
 
+def repairs(rows, worse):
+    """(models whose file by the command that the conversion named is not significantly worse than the best other tool's, models where it is, or where none was named)."""
+    named = {r["model"]: r for r in rows if r["tool"] == NAMED and r["against_low"] != ""}
+    mended = [r for r in worse if r["model"] in named and float(named[r["model"]]["against_low"]) <= 0]
+    return mended, [r for r in worse if r not in mended]
+
+
+def names(rows):
+    return f" ({', '.join(r['model'] for r in rows)})" if rows else ""
+
+
 def verdicts(rows):
     """How often the best other tool is significantly better than Octet, and the other way round."""
     ours = [r for r in rows if r["tool"] == "octet"]
     paired = [r for r in ours if r["against_low"] != ""]
     worse, better = [r for r in paired if float(r["against_low"]) > 0], [r for r in paired if float(r["against_high"]) < 0]
     alone = [r for r in ours if not r["failed"] and not r["against"]]
-    names = f" ({', '.join(r['model'] + (', with a warning' if r['warned'] else '') for r in worse)})" if worse else ""
     failed = [r["model"] for r in ours if r["failed"]]
     apart = len([r for r in ours if r["against"]]) - len(paired)
-    text = f"Of {len(ours)} models, {len(paired)} were compared in pairs with the best other tool's file, on the same samples: Octet is significantly better (95 %) on {len(better)}, worse on {len(worse)}{names}, and undecided on {len(paired) - len(better) - len(worse)}. The best is chosen on these samples, which favours the others."
+    text = f"Of {len(ours)} models, {len(paired)} were compared in pairs with the best other tool's file, on the same samples: Octet is significantly better (95 %) on {len(better)}, worse on {len(worse)}, and undecided on {len(paired) - len(better) - len(worse)}. The best is chosen on these samples, which favours the others."
+    if worse:
+        mended, left = repairs(rows, worse)
+        text += f" Of the {len(worse)} on which it is worse, the conversion named a command on {len(mended)} whose file is not worse than the best{names(mended)}; {len(left)} remain{names(left)}."
     if apart:
         text += f" Of {apart} the files were judged apart, so that their difference has no interval."
     if alone:
@@ -82,12 +97,14 @@ def page(rows):
     heads = [[r["model"], r["source"] or "-", r["metric"], r["samples"] or "-", number(r["float"], r["metric"]), f"{int(r['float_bytes']) / 1e6:.2f}",
               f"{TOOLS[r['against']]}: {difference(r, 'against_')}" if r["against"] else "-"] for r in rows if r["tool"] == "octet"]
     warnings = [f"- {r['model']}: {r['warned']}" for r in rows if r["tool"] == "octet" and r["warned"]]
-    commands = list(dict.fromkeys(f"- {TOOLS[r['tool']]}: `{r['command']}`" for r in rows if r["tool"] != "octet"))
+    commands = list(dict.fromkeys(f"- {TOOLS[r['tool']]}: `{r['command']}`" for r in rows if r["tool"] not in OURS))
+    advised = [f"- {r['model']}: {r['warned']}: `{r['command']}`; against the best other tool {difference(r, 'against_') if r['against'] else '-'}" for r in rows if r["tool"] == NAMED]
     ours = [f"- {r['model']}: `{r['command']}`" for r in rows if r["tool"] == "octet"]
     known = [[r["model"], r["published"], number(r["float"], r["metric"]), number(r["value"], r["metric"]), difference(r)] for r in rows if r["tool"] == "octet" and r["published"]]
     others = "\n## Published figures\n\nWhat others have published of these networks, from float to 8 bits, and what was measured here; they had other samples, and some of them other weights.\n\n" + \
         table(["model", "published", "float", "Octet", "drop"], known) + "\n" if known else ""
     said = "\n## Warnings\n\nWhat the conversions by Octet said of their results.\n\n" + "\n".join(warnings) + "\n" if warnings else ""
+    said += "\n## Advice\n\nCommands that the answers of these conversions named, and what their files lose.\n\n" + "\n".join(advised) + "\n" if advised else ""
     return f"""# Accuracy: models beside other tools
 
 Written by `scripts/yardstick`; do not edit. {'; '.join(dict.fromkeys(r['cpu'] for r in rows))}. {', '.join(dict.fromkeys(v for r in rows for v in r['by'].split(', ')))}.
