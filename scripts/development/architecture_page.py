@@ -97,10 +97,10 @@ Written by `scripts/development/architecture_page.py` from `tests/accuracy/archi
 weights: the table tells whether operators and forms are converted rightly, and [accuracy.md](accuracy.md) what quantization costs trained models in their tasks.
 
 - **Agreement.** Both runtimes run the same converted file. Outputs are *nearly equal* where their distance is at least 20 dB (dynamic: 10) below that of the converted model to the
-  float one; in fp16 and bf16, where runtimes round at different places, where it is 40 dB below the outputs, or at most twice the distance to the float model. Deep networks of random weights are
-  chaotic: a last bit moves one quantized value by one, and that moves others behind it. There the measure is ONNX Runtime itself: outputs agree *as moved inputs* where they are no further apart
-  than ONNX Runtime's own are when the inputs are multiplied by numbers 2e-7 from 1 (eight such moves), or, for dynamic quantization, when its optimizer is switched off. Otherwise the file is cut, each
-  part gets the same numbers in both runtimes, and the parts agree *layer by layer*: integers within 1, float16 in one unit in the last place, other reals within 1e-4 of their range.
+  float one. In fp16 and bf16, runtimes round at different places: there it is 40 dB below the outputs, or at most twice the distance to the float model. Deep networks of random weights are
+  chaotic: a last bit moves one quantized value by one, and that moves others behind it. There the measure is ONNX Runtime itself, with inputs multiplied by numbers 2e-7 from 1 (eight such moves), or for dynamic
+  quantization with its optimizer switched off: outputs agree *as moved inputs* where they are no further apart than that. Otherwise the file is cut, and each
+  part gets the same numbers in both runtimes. The parts agree *layer by layer*: integers within 1, float16 in one unit in the last place, other reals within 1e-4 of their range.
   Networks with an operator that our runtime does not know (of ai.onnx.ml) are run by ONNX Runtime alone.
 - **Size** is that of the converted file in parts of the float file, of networks with more than 64 kB of float weights. None may be
   larger.
