@@ -79,10 +79,11 @@ def verdicts(rows):
     alone = [r for r in ours if not r["failed"] and not r["against"]]
     failed = [r["model"] for r in ours if r["failed"]]
     apart = len([r for r in ours if r["against"]]) - len(paired)
-    text = f"Of {len(ours)} models, {len(paired)} were compared in pairs with the best other tool's file, on the same samples: Octet is significantly better (95 %) on {len(better)}, worse on {len(worse)}, and undecided on {len(paired) - len(better) - len(worse)}. The best is chosen on these samples, which favours the others."
+    text = f"Of {len(ours)} models, {len(paired)} were compared in pairs with the best other tool's file, on the same samples. Octet is significantly better (95 %) on {len(better)}, worse on {len(worse)}, and undecided on {len(paired) - len(better) - len(worse)}. The best is chosen on these samples, which favours the others."
     if worse:
         mended, left = repairs(rows, worse)
-        text += f" Of the {len(worse)} on which it is worse, the conversion named a command on {len(mended)} whose file is not worse than the best{names(mended)}; {len(left)} remain{names(left)}."
+        text += f" On {len(mended)} of the {len(worse)} where it is worse{names(mended)} the conversion named a command whose file is not worse than the best."
+        text += f" It did not on {len(left)}{names(left)}." if left else ""
     if apart:
         text += f" Of {apart} the files were judged apart, so that their difference has no interval."
     if alone:
@@ -96,14 +97,14 @@ def page(rows):
         return "# Accuracy: models beside other tools\n\nNo model was measured.\n"
     heads = [[r["model"], r["source"] or "-", r["metric"], r["samples"] or "-", number(r["float"], r["metric"]), f"{int(r['float_bytes']) / 1e6:.2f}",
               f"{TOOLS[r['against']]}: {difference(r, 'against_')}" if r["against"] else "-"] for r in rows if r["tool"] == "octet"]
-    warnings = [f"- {r['model']}: {r['warned']}" for r in rows if r["tool"] == "octet" and r["warned"]]
+    warnings = [[r["model"], r["warned"]] for r in rows if r["tool"] == "octet" and r["warned"]]
     commands = list(dict.fromkeys(f"- {TOOLS[r['tool']]}: `{r['command']}`" for r in rows if r["tool"] not in OURS))
     advised = [f"- {r['model']}: {r['warned']}: `{r['command']}`; against the best other tool {difference(r, 'against_') if r['against'] else '-'}" for r in rows if r["tool"] == NAMED]
     ours = [f"- {r['model']}: `{r['command']}`" for r in rows if r["tool"] == "octet"]
     known = [[r["model"], r["published"], number(r["float"], r["metric"]), number(r["value"], r["metric"]), difference(r)] for r in rows if r["tool"] == "octet" and r["published"]]
     others = "\n## Published figures\n\nWhat others have published of these networks, from float to 8 bits, and what was measured here; they had other samples, and some of them other weights.\n\n" + \
         table(["model", "published", "float", "Octet", "drop"], known) + "\n" if known else ""
-    said = "\n## Warnings\n\nWhat the conversions by Octet said of their results.\n\n" + "\n".join(warnings) + "\n" if warnings else ""
+    said = "\n## Warnings\n\nWhat the conversions by Octet said of their results.\n\n" + table(["model", "warnings"], warnings) + "\n" if warnings else ""
     said += "\n## Advice\n\nCommands that the answers of these conversions named, and what their files lose.\n\n" + "\n".join(advised) + "\n" if advised else ""
     return f"""# Accuracy: models beside other tools
 
