@@ -14,7 +14,7 @@ from pathlib import Path
 EVERYWHERE = {"README.md", "meson.build", "main.c"}
 
 ROOT = set(""".ci .clang-format .clang-tidy .editorconfig .git-blame-ignore-revs .gitignore CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md
-    action.yml bench cross docs examples include lib man meson.build meson_options.txt packaging provider python scripts share testdata tests
+    action.yml bench cross docs examples include lib man meson.build meson_options.txt mkdocs.yml packaging provider python scripts share testdata tests
     tools""".split())
 
 

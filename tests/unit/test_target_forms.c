@@ -213,7 +213,7 @@ static void clamps_stay_with_layers(void **state)
                             strcmp(words.from, "goals") == 0 && strcmp(words.why, "it loses too much") == 0;
             assert_int_equal(told, 1);
         }
-        assert_string_equal(oct_why_of(k.job, clamp), "computed on reals, as the layer before it");
+        assert_string_equal(oct_why_of(k.job, clamp), "computed in float, as the layer before it is");
         GOOD(oct_qjob_rewrite(k.job, err));
         const oct_node *second = named(g, "second"), *relu = named(g, "between");
         assert_string_equal(maker(g, second->in[0])->op, "DequantizeLinear");

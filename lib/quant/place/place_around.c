@@ -51,7 +51,7 @@ static void round_all(oct_qjob *j, int id)
     if (!real || !data || n->n_captured)
         return;
     if (clamps_reals(j, id)) {
-        j->node[id].why = "computed on reals, as the layer before it";
+        j->node[id].why = "computed in float, as the layer before it is";
         return;
     }
     j->node[id].rounds_outputs = true;
@@ -60,7 +60,7 @@ static void round_all(oct_qjob *j, int id)
         return;
     }
     j->node[id].rounds = rounds;
-    j->node[id].why = "computed on reals between quantizers, as the target wants it";
+    j->node[id].why = "computed in float between quantizers, which the target asks for";
 }
 
 /* The position of the layer that alone computes an input of an addition and whose output nothing else reads; or -1. */
