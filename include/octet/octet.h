@@ -60,7 +60,7 @@ extern "C" {
 #define OCTET_API
 #endif
 
-/* The version of the library that is running, such as "0.1.0". It may be newer than this header. */
+/* The version of the library that is running, such as "0.2.0". It may be newer than this header. */
 OCTET_API const char *octet_version(void);
 
 /* The result of a call. The numbers are the exit codes of the commands. */

@@ -146,7 +146,7 @@ static oct_status check_name(const parse *p, const oct_cli_opt *o, const char *v
     oct_fail(err, OCT_EUSAGE, "--%s: unknown name '%s'", o->name, value);
     if (hint)
         oct_hint(err, "%s", hint);
-    else if (o->kind == OCT_CLI_ENUM_OR_FILE && oct_path_exists(value))
+    else if ((o->kind == OCT_CLI_ENUM_OR_FILE || (o->kind == OCT_CLI_ENUMS && o->lo)) && oct_path_exists(value))
         oct_hint(err, "write a file with its folder: --%s ./%s", o->name, value);
     else if (best)
         oct_hint(err, "did you mean '%s'? '--%s help' lists all", best, o->name);

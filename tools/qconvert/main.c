@@ -399,7 +399,7 @@ int qconvert_main(int argc, char **argv)
         OPT_POSITIONAL("MODEL", &a.x.model, "ONNX model"),
         OPT_FILE(0, "calib", &a.x.calib, "calibration table of qcalib, for the ranges of its tensors"),
         OPT_MULTI(0, "data", &a.data.specs, "SPEC",
-                  "samples for a float model: then it is converted, and the table says what it loses and its size"),
+                  "samples: with them a float model is converted, and the table says what it loses, and its size"),
         OPT_MULTI('p', "preprocess", &a.data.preprocess, "STEPS", "steps, such as imagenet or resize=256:crop=224"),
         TOOL_OPT_LABELS(&a.data),
         OPT_NEEDS("preprocess", "data"),

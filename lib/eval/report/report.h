@@ -58,7 +58,7 @@ const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s);
  * where the runs support a verdict. */
 void oct_report_json_speed(oct_json *j, const char *key, const oct_eval_speed *s);
 
-/* "Xeon Gold, 4 processors, avx512 of vnni, 2 threads, load 0.3; octet 0.1.0": to be shown in reports with times.
+/* "Xeon Gold, 4 processors, avx512 of vnni, 2 threads, load 0.3; octet 0.2.0": to be shown in reports with times.
  * Returns dst. */
 enum { OCT_ENVIRONMENT_TEXT = 256 };
 const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eval_result *r);
