@@ -117,10 +117,10 @@ typedef struct oct_cli_opt {
     { OCT_CLI_POSITIONALS, 0, nm, OCT_CLI_VAR(oct_cli_list, var), NULL, text, least, INT64_MAX }
 /* Heading for the options that follow. */
 #define OPT_GROUP(title) { OCT_CLI_GROUP, 0, title }
-/* Rules between options, by long name without dashes. */
+/* Rules between options, by long names without dashes, separated by spaces. */
 #define OPT_REQUIRED(nm) { OCT_CLI_REQUIRED, 0, nm }
-#define OPT_CONFLICT(a, b) { OCT_CLI_CONFLICT, 0, a, NULL, b } /* not both */
-#define OPT_NEEDS(a, b) { OCT_CLI_NEEDS, 0, a, NULL, b }       /* a only with b */
+#define OPT_CONFLICT(a, b) { OCT_CLI_CONFLICT, 0, a, NULL, b } /* none of a with any of b */
+#define OPT_NEEDS(a, b) { OCT_CLI_NEEDS, 0, a, NULL, b }       /* each of a only with b, which is one */
 /* The options that --help shows, by long names without dashes, separated by spaces; --help-all shows all of them.
  * Without this entry, --help shows all. Of a text, --help shows only the clauses (they end in "; ", ": " or " [") that
  * fit in a line. */

@@ -409,11 +409,22 @@ static oct_status give_positionals(parse *p, oct_err *err)
     return at < p->pos.n ? too_many(p, at, err) : OCT_OK;
 }
 
-/* Given, and not as --no-x. */
-static bool in_force(const oct_cli *cli, const char *name)
+/* Given, and not as --no-x. name: n bytes. */
+static bool in_force(const oct_cli *cli, const char *name, size_t n)
 {
-    const oct_cli_live *l = oct_cli_find(cli, name, strlen(name));
+    const oct_cli_live *l = oct_cli_find(cli, name, n);
     return l && l->times > 0 && !l->off;
+}
+
+/* The first of the names, separated by spaces, that is in force; NULL: none is. *n: its length. */
+static const char *any_in_force(const oct_cli *cli, const char *names, size_t *n)
+{
+    for (const char *at = names; *at; at += *n + (at[*n] == ' ')) {
+        *n = strcspn(at, " ");
+        if (in_force(cli, at, *n))
+            return at;
+    }
+    return NULL;
 }
 
 static oct_status check_rules(const oct_cli *cli, oct_err *err)
@@ -421,14 +432,19 @@ static oct_status check_rules(const oct_cli *cli, oct_err *err)
     bool action = any_action(cli);
     for (size_t i = 0; i < cli->n_live; i++) {
         const oct_cli_opt *o = &cli->live[i].o;
+        size_t n, n_other;
         if (o->kind == OCT_CLI_REQUIRED && !action && !oct_cli_given(cli, o->name)) {
             oct_fail(err, OCT_EUSAGE, "--%s is missing", o->name);
             return usage_hint(cli, err);
         }
-        if (o->kind == OCT_CLI_CONFLICT && in_force(cli, o->name) && in_force(cli, o->arg))
-            return oct_fail(err, OCT_EUSAGE, "--%s and --%s contradict each other", o->name, o->arg);
-        if (o->kind == OCT_CLI_NEEDS && in_force(cli, o->name) && !in_force(cli, o->arg))
-            return oct_fail(err, OCT_EUSAGE, "--%s needs --%s", o->name, o->arg);
+        if (o->kind != OCT_CLI_CONFLICT && o->kind != OCT_CLI_NEEDS)
+            continue;
+        const char *one = any_in_force(cli, o->name, &n), *other = any_in_force(cli, o->arg, &n_other);
+        if (one && other && o->kind == OCT_CLI_CONFLICT)
+            return oct_fail(err, OCT_EUSAGE, "--%.*s and --%.*s contradict each other", (int)n, one, (int)n_other,
+                            other);
+        if (one && !other && o->kind == OCT_CLI_NEEDS)
+            return oct_fail(err, OCT_EUSAGE, "--%.*s needs --%s", (int)n, one, o->arg);
     }
     return OCT_OK;
 }
