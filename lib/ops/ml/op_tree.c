@@ -23,36 +23,6 @@ typedef struct forest {
 
 /* ------------------------------------------------------------------ reading the attributes */
 
-static oct_status ints(const oct_node *n, const char *name, int64_t want, const int64_t **v, oct_err *err)
-{
-    int count;
-    *v = oct_node_ints(n, name, &count);
-    if (!oct_node_attr(n, name) || (want >= 0 && count != want))
-        return oct_fail(err, OCT_EMALFORMED, "'%s' has %d values, not %lld", name, count, (long long)want);
-    return OCT_OK;
-}
-
-/* A tensor attribute's numbers, or NULL where it may be missing (want < 0) and is; *count: how many. */
-static oct_status numbers(const oct_node *n, const char *name, int64_t want, oct_arena *arena, double **v,
-                          int64_t *count, oct_err *err)
-{
-    const oct_attr *a = oct_node_attr(n, name);
-    *v = NULL;
-    *count = 0;
-    if (!a && want < 0)
-        return OCT_OK;
-    if (!a || a->type != OCT_ATTR_TENSOR || !a->t || !a->t->data || oct_dom_of(a->t->dtype) == OCT_DOM_NONE ||
-        (want >= 0 && a->t->count != want))
-        return oct_fail(err, OCT_EMALFORMED, "'%s' is no tensor of %lld numbers", name, (long long)want);
-    const oct_operand o = { .dtype = a->t->dtype, .count = a->t->count, .data = (void *)(uintptr_t)a->t->data };
-    if (!(*v = oct_arena_calloc(arena, (size_t)o.count + 1, sizeof **v)))
-        return oct_nomem(err);
-    for (int64_t i = 0; i < o.count; i++)
-        (*v)[i] = oct_elem_double(&o, i);
-    *count = o.count;
-    return OCT_OK;
-}
-
 static oct_status read_child(const forest *f, oct_tree_fork *k, int side, int64_t leaf, int64_t child, oct_err *err)
 {
     k->leaf[side] = leaf != 0;
@@ -68,7 +38,7 @@ static oct_status read_sets(const oct_node *n, forest *f, oct_tree_fork *node, o
 {
     double *v;
     int64_t count, at = 0;
-    OCT_TRY(numbers(n, "membership_values", -1, arena, &v, &count, err));
+    OCT_TRY(oct_tree_numbers(n, "membership_values", -1, arena, &v, &count, err));
     for (int64_t i = 0; i < f->n_nodes; i++) {
         if (node[i].mode != OCT_TREE_MEMBER)
             continue;
@@ -88,15 +58,15 @@ static oct_status read_nodes(const oct_node *n, forest *f, oct_arena *arena, oct
     const int64_t *feature, *leaf[2], *child[2], *tracks = NULL;
     double *mode, *split;
     int64_t count;
-    OCT_TRY(numbers(n, "nodes_modes", f->n_nodes, arena, &mode, &count, err));
-    OCT_TRY(numbers(n, "nodes_splits", f->n_nodes, arena, &split, &count, err));
-    OCT_TRY(ints(n, "nodes_featureids", f->n_nodes, &feature, err));
-    OCT_TRY(ints(n, "nodes_falseleafs", f->n_nodes, &leaf[0], err));
-    OCT_TRY(ints(n, "nodes_trueleafs", f->n_nodes, &leaf[1], err));
-    OCT_TRY(ints(n, "nodes_falsenodeids", f->n_nodes, &child[0], err));
-    OCT_TRY(ints(n, "nodes_truenodeids", f->n_nodes, &child[1], err));
+    OCT_TRY(oct_tree_numbers(n, "nodes_modes", f->n_nodes, arena, &mode, &count, err));
+    OCT_TRY(oct_tree_numbers(n, "nodes_splits", f->n_nodes, arena, &split, &count, err));
+    OCT_TRY(oct_tree_ints(n, "nodes_featureids", f->n_nodes, &feature, err));
+    OCT_TRY(oct_tree_ints(n, "nodes_falseleafs", f->n_nodes, &leaf[0], err));
+    OCT_TRY(oct_tree_ints(n, "nodes_trueleafs", f->n_nodes, &leaf[1], err));
+    OCT_TRY(oct_tree_ints(n, "nodes_falsenodeids", f->n_nodes, &child[0], err));
+    OCT_TRY(oct_tree_ints(n, "nodes_truenodeids", f->n_nodes, &child[1], err));
     if (oct_node_attr(n, "nodes_missing_value_tracks_true"))
-        OCT_TRY(ints(n, "nodes_missing_value_tracks_true", f->n_nodes, &tracks, err));
+        OCT_TRY(oct_tree_ints(n, "nodes_missing_value_tracks_true", f->n_nodes, &tracks, err));
     oct_tree_fork *node = oct_arena_calloc(arena, (size_t)f->n_nodes + 1, sizeof *node);
     if (!node)
         return oct_nomem(err);
@@ -117,8 +87,8 @@ static oct_status read_nodes(const oct_node *n, forest *f, oct_arena *arena, oct
 static oct_status read_leaves(const oct_node *n, forest *f, oct_arena *arena, oct_err *err)
 {
     double *weight;
-    OCT_TRY(numbers(n, "leaf_weights", f->n_leaves, arena, &weight, &f->n_leaves, err));
-    OCT_TRY(ints(n, "leaf_targetids", f->n_leaves, &f->target, err));
+    OCT_TRY(oct_tree_numbers(n, "leaf_weights", f->n_leaves, arena, &weight, &f->n_leaves, err));
+    OCT_TRY(oct_tree_ints(n, "leaf_targetids", f->n_leaves, &f->target, err));
     for (int64_t i = 0; i < f->n_leaves; i++)
         if (f->target[i] < 0 || f->target[i] >= f->targets)
             return oct_fail(err, OCT_EMALFORMED, "leaf %lld is of target %lld of %lld", (long long)i,
@@ -146,13 +116,14 @@ static oct_status read_forest(const oct_node *n, forest *f, oct_arena *arena, oc
     f->n_leaves = count;
     OCT_TRY(read_leaves(n, f, arena, err));
     OCT_TRY(read_nodes(n, f, arena, err));
-    OCT_TRY(ints(n, "tree_roots", -1, &f->root, err));
-    oct_node_ints(n, "tree_roots", &count);
+    f->root = oct_node_ints(n, "tree_roots", &count);
     f->n_trees = count;
-    for (int i = 0; i < count; i++)
+    if (!count)
+        return oct_fail(err, OCT_EMALFORMED, "'tree_roots' has no value");
+    for (int64_t i = 0; i < f->n_trees; i++)
         if (f->root[i] < 0 || f->root[i] >= f->n_nodes)
-            return oct_fail(err, OCT_EMALFORMED, "tree %d begins at node %lld of %lld", i, (long long)f->root[i],
-                            (long long)f->n_nodes);
+            return oct_fail(err, OCT_EMALFORMED, "tree %lld begins at node %lld of %lld", (long long)i,
+                            (long long)f->root[i], (long long)f->n_nodes);
     return OCT_OK;
 }
 

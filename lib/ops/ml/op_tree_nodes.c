@@ -40,43 +40,6 @@ typedef struct forest {
 
 /* ------------------------------------------------------------------ reading the attributes */
 
-/* Integers of an attribute, `want` of them. */
-static oct_status ints(const oct_node *n, const char *name, int64_t want, const int64_t **v, oct_err *err)
-{
-    int count;
-    *v = oct_node_ints(n, name, &count);
-    return count == want ? OCT_OK
-                         : oct_fail(err, OCT_EMALFORMED, "'%s' has %d values, not %lld", name, count, (long long)want);
-}
-
-/* Numbers of an attribute, or of the tensor of its name and _as_tensor; want -1: any number of them. */
-static oct_status numbers(const oct_node *n, const char *name, int64_t want, oct_arena *arena, double **v,
-                          int64_t *count, oct_err *err)
-{
-    char tensor[64];
-    int n_floats;
-    const float *f = oct_node_floats(n, name, &n_floats);
-    strcpy(tensor, name);
-    strcat(tensor, "_as_tensor");
-    const oct_attr *a = oct_node_attr(n, tensor);
-    const bool is_tensor = a && a->type == OCT_ATTR_TENSOR && a->t && a->t->data;
-    if (is_tensor && oct_dom_of(a->t->dtype) == OCT_DOM_NONE)
-        return oct_fail(err, OCT_EMALFORMED, "'%s' is no tensor of numbers", tensor);
-    *count = is_tensor ? a->t->count : n_floats;
-    if (want >= 0 && *count != want)
-        return oct_fail(err, OCT_EMALFORMED, "'%s' has %lld values, not %lld", name, (long long)*count,
-                        (long long)want);
-    if (!(*v = oct_arena_calloc(arena, (size_t)*count + 1, sizeof **v)))
-        return oct_nomem(err);
-    for (int64_t i = 0; i < *count; i++)
-        (*v)[i] = is_tensor ? oct_elem_double(&(oct_operand){ .dtype = a->t->dtype,
-                                                              .count = a->t->count,
-                                                              .data = (void *)(uintptr_t)a->t->data },
-                                              i)
-                            : (double)f[i];
-    return OCT_OK;
-}
-
 static int compare_keys(const void *a, const void *b)
 {
     const key *x = a, *y = b;
@@ -110,7 +73,7 @@ static oct_status link_children(const oct_node *n, forest *f, const int64_t *tre
     static const char *const names[2] = { "nodes_falsenodeids", "nodes_truenodeids" };
     for (int side = 0; side < 2; side++) {
         const int64_t *number;
-        OCT_TRY(ints(n, names[side], f->n_nodes, &number, err));
+        OCT_TRY(oct_tree_ints(n, names[side], f->n_nodes, &number, err));
         for (int64_t i = 0; i < f->n_nodes; i++) {
             if (f->is_leaf[i])
                 continue;
@@ -160,12 +123,12 @@ static oct_status read_nodes(const oct_node *n, forest *f, oct_arena *arena, oct
     bool *is_child = oct_arena_calloc(arena, (size_t)count + 1, sizeof *is_child);
     if (!f->node || !f->is_leaf || !f->key || !f->root || !is_child)
         return oct_nomem(err);
-    OCT_TRY(ints(n, "nodes_treeids", count, &tree, err));
-    OCT_TRY(ints(n, "nodes_nodeids", count, &number, err));
-    OCT_TRY(ints(n, "nodes_featureids", count, &feature, err));
-    OCT_TRY(numbers(n, "nodes_values", count, arena, &split, &count_splits, err));
+    OCT_TRY(oct_tree_ints(n, "nodes_treeids", count, &tree, err));
+    OCT_TRY(oct_tree_ints(n, "nodes_nodeids", count, &number, err));
+    OCT_TRY(oct_tree_ints(n, "nodes_featureids", count, &feature, err));
+    OCT_TRY(oct_tree_numbers(n, "nodes_values", count, arena, &split, &count_splits, err));
     if (oct_node_attr(n, "nodes_missing_value_tracks_true"))
-        OCT_TRY(ints(n, "nodes_missing_value_tracks_true", count, &tracks, err));
+        OCT_TRY(oct_tree_ints(n, "nodes_missing_value_tracks_true", count, &tracks, err));
     if (!modes || modes->type != OCT_ATTR_STRINGS || modes->n != count)
         return oct_fail(err, OCT_EMALFORMED, "'nodes_modes' is no list of %d words", count);
     for (int i = 0; i < count; i++) {
@@ -196,10 +159,10 @@ static oct_status read_weights(const oct_node *n, forest *f, const char *const *
     const int64_t *tree, *number, *result;
     double *weight;
     int64_t n_weights;
-    OCT_TRY(numbers(n, names[3], -1, arena, &weight, &n_weights, err));
-    OCT_TRY(ints(n, names[0], n_weights, &tree, err));
-    OCT_TRY(ints(n, names[1], n_weights, &number, err));
-    OCT_TRY(ints(n, names[2], n_weights, &result, err));
+    OCT_TRY(oct_tree_numbers(n, names[3], -1, arena, &weight, &n_weights, err));
+    OCT_TRY(oct_tree_ints(n, names[0], n_weights, &tree, err));
+    OCT_TRY(oct_tree_ints(n, names[1], n_weights, &number, err));
+    OCT_TRY(oct_tree_ints(n, names[2], n_weights, &result, err));
     f->from = oct_arena_calloc(arena, (size_t)f->n_nodes + 2, sizeof *f->from);
     f->result = oct_arena_calloc(arena, (size_t)n_weights + 1, sizeof *f->result);
     f->weight = oct_arena_calloc(arena, (size_t)n_weights + 1, sizeof *f->weight);
@@ -236,7 +199,7 @@ static oct_status read_forest(const oct_node *n, int64_t n_features, int64_t n_r
     OCT_TRY(oct_ml_transform_of(n, &f->transform, err));
     OCT_TRY(read_nodes(n, f, arena, err));
     OCT_TRY(read_weights(n, f, names, arena, err));
-    OCT_TRY(numbers(n, "base_values", -1, arena, &base, &f->n_base, err));
+    OCT_TRY(oct_tree_numbers(n, "base_values", -1, arena, &base, &f->n_base, err));
     f->base = base;
     const bool one = f->n_base == 1 && (n_results == 1 || (n_results == 2 && f->only >= 0));
     if (f->n_base && f->n_base != n_results && !one)

@@ -3,6 +3,39 @@
 #include "ops/core/elem.h"
 
 #include <math.h>
+#include <stdio.h>
+
+oct_status oct_tree_ints(const oct_node *n, const char *name, int64_t want, const int64_t **v, oct_err *err)
+{
+    int count;
+    *v = oct_node_ints(n, name, &count);
+    return count == want ? OCT_OK
+                         : oct_fail(err, OCT_EMALFORMED, "'%s' has %d values, not %lld", name, count, (long long)want);
+}
+
+oct_status oct_tree_numbers(const oct_node *n, const char *name, int64_t want, oct_arena *arena, double **v,
+                            int64_t *count, oct_err *err)
+{
+    char other[64];
+    int n_list;
+    const float *list = oct_node_floats(n, name, &n_list);
+    snprintf(other, sizeof other, "%s_as_tensor", name);
+    const oct_attr *a = oct_node_attr(n, other) ? oct_node_attr(n, other) : oct_node_attr(n, name);
+    oct_operand o = { .dtype = OCT_F32, .count = n_list, .data = (void *)(uintptr_t)list };
+    if (a && a->type == OCT_ATTR_TENSOR && a->t && a->t->data)
+        o = (oct_operand){ .dtype = a->t->dtype, .count = a->t->count, .data = (void *)(uintptr_t)a->t->data };
+    if (oct_dom_of(o.dtype) == OCT_DOM_NONE)
+        return oct_fail(err, OCT_EMALFORMED, "'%s' is no tensor of numbers", name);
+    *count = o.count;
+    if (want >= 0 && o.count != want)
+        return oct_fail(err, OCT_EMALFORMED, "'%s' has %lld values, not %lld", name, (long long)o.count,
+                        (long long)want);
+    if (!(*v = oct_arena_calloc(arena, (size_t)o.count + 1, sizeof **v)))
+        return oct_nomem(err);
+    for (int64_t i = 0; i < o.count; i++)
+        (*v)[i] = oct_elem_double(&o, i);
+    return OCT_OK;
+}
 
 static bool test(const oct_tree_fork *k, double v)
 {

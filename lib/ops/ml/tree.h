@@ -1,4 +1,5 @@
-/* lib/ops/ml/tree.h -- a node of a decision tree, and a sample's way down. */
+/* lib/ops/ml/tree.h -- what both operators of decision trees share: reading attributes, a node, and a sample's way
+ * down. */
 #ifndef OCT_OPS_TREE_H
 #define OCT_OPS_TREE_H
 
@@ -23,6 +24,13 @@ typedef struct oct_tree_fork {
     uint8_t mode;
     bool leaf[2], nan_is_true;
 } oct_tree_fork;
+
+/* The integers of an attribute, `want` of them. */
+oct_status oct_tree_ints(const oct_node *n, const char *name, int64_t want, const int64_t **v, oct_err *err);
+/* The numbers of an attribute that is a list or a tensor, or of the tensor of its name and _as_tensor; want -1: any
+ * number of them. */
+oct_status oct_tree_numbers(const oct_node *n, const char *name, int64_t want, oct_arena *arena, double **v,
+                            int64_t *count, oct_err *err);
 
 /* The leaf to which a row of x, [rows, features], comes from node `at` of n; -1 where nodes lead in a circle. Children
  * are nodes below n, or leaves, and features those of x. */
