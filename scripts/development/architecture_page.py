@@ -56,18 +56,6 @@ def by_scheme(rows, weights):
     return table(head, lines)
 
 
-def by_network(rows, source):
-    of = {}
-    for r in rows:
-        if r["source"] == source:
-            of.setdefault(r["name"], {})[r["scheme"]] = r
-
-    def cell(r):
-        return "-" if r is None or r["kept"] == "" else f"{r['ratio']}, {r['kept']}{' *' if r['failed'] else ''}"
-
-    return table(["network", *SCHEMES[1:]], [[name, *[cell(them.get(s)) for s in SCHEMES[1:]]] for name, them in of.items()])
-
-
 def low(rows):
     """Static 8 bits below 20 dB, and what all of them together say."""
     of = [r for r in rows if r["scheme"] == "static" and r["turns"] != ""]
@@ -87,8 +75,7 @@ def page():
         rows = list(csv.DictReader(file))
     weights = {(r["source"], r["name"]): int(r["weights"]) for r in rows if r["scheme"] == "float" and r["weights"]}
     rows = [r for r in rows if (r["source"], r["name"]) in weights]
-    networks = "\n\n".join(f"### {source.capitalize()}\n\nThese networks are {what}.\n\n{by_network(rows, source)}" for source, what in SOURCES.items()
-                           if any(r["source"] == source for r in rows))
+    found = "\n".join(f"- {source}: {what}" for source, what in SOURCES.items() if any(r["source"] == source for r in rows))
     return f"""# Architectures
 
 Written by `scripts/development/architecture_page.py` from `tests/accuracy/architectures.csv`; do not edit it. A test compares it with them.
@@ -123,11 +110,11 @@ In sklearn_scaled `quantize_static` does not know the types behind the Scaler of
 
 {failing(rows)}
 
-## By network
+## The networks
 
-Each cell has the size in parts of the float file, and the SQNR in dB; a star marks what does not hold.
+`tests/accuracy/architectures.csv` has size, SQNR and agreement of each network in each scheme. Its column `source` says where the network is from:
 
-{networks}
+{found}
 """
 
 

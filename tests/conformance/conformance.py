@@ -161,8 +161,10 @@ def page(version, all_cases, got, listed, operators):
         what = "failed" if failed == len(names) else "not supported" if not failed else "%d failed, the others not supported" % failed
         out += ["- **%d, %s**: %s" % (len(names), what, reason) + "".join("\n  `%s`" % n for n in names)]
     out += [""] + operators_text(operators)
-    out += ["", "## By operator", "", "| operator | passed | failed | not supported |", "|---|---|---|---|"]
-    out += ["| %s | %d | %d | %d |" % r for r in ops]
+    odd, alone = [r for r in ops if r[2] or r[3]], [r for r in ops if r[0] != "several"]
+    out += ["", "## By operator", "", "Of %d operators, %d pass all their cases. The others, and cases of several operators:" % (len(alone), sum(r not in odd for r in alone)),
+            "", "| operator | passed | failed | not supported |", "|---|---|---|---|"]
+    out += ["| %s | %d | %d | %d |" % r for r in odd]
     return "\n".join(out) + "\n"
 
 
