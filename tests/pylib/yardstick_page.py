@@ -98,9 +98,9 @@ def page(rows):
     heads = [[r["model"], r["source"] or "-", r["metric"], r["samples"] or "-", number(r["float"], r["metric"]), f"{int(r['float_bytes']) / 1e6:.2f}",
               f"{TOOLS[r['against']]}: {difference(r, 'against_')}" if r["against"] else "-"] for r in rows if r["tool"] == "octet"]
     warnings = [[r["model"], r["warned"]] for r in rows if r["tool"] == "octet" and r["warned"]]
-    commands = list(dict.fromkeys(f"- {TOOLS[r['tool']]}: `{r['command']}`" for r in rows if r["tool"] not in OURS))
+    commands = [list(x) for x in dict.fromkeys((TOOLS[r["tool"]], f"`{r['command']}`") for r in rows if r["tool"] not in OURS)]
     advised = [f"- {r['model']}: {r['warned']}: `{r['command']}`; against the best other tool {difference(r, 'against_') if r['against'] else '-'}" for r in rows if r["tool"] == NAMED]
-    ours = [f"- {r['model']}: `{r['command']}`" for r in rows if r["tool"] == "octet"]
+    ours = [[f"Octet, {r['model']}", f"`{r['command']}`"] for r in rows if r["tool"] == "octet"]
     known = [[r["model"], r["published"], number(r["float"], r["metric"]), number(r["value"], r["metric"]), difference(r)] for r in rows if r["tool"] == "octet" and r["published"]]
     others = "\n## Published figures\n\nWhat others have published of these networks, from float to 8 bits, and what was measured here; they had other samples, and some of them other weights.\n\n" + \
         table(["model", "published", "float", "Octet", "drop"], known) + "\n" if known else ""
@@ -122,5 +122,5 @@ model's. Layers are Conv, Gemm, MatMul and the like on integers behind ONNX Runt
 {others}{said}
 ## Commands
 
-{chr(10).join(commands + ours)}
+{table(["tool", "command"], commands + ours)}
 """
