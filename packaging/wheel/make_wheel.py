@@ -92,6 +92,7 @@ def contents(kind, source, build, licenses, version, tag):
         files.append(("octet/liboctet.so", stripped(build / f"tools/library/liboctet.so.{version}"), True))
         files += [(f"{data}/scripts/{p}", stripped(build / "tools" / p / p), True) for p in PROGRAMS]
         files += [(f"{data}/data/share/man/man{p.suffix[1:]}/{p.name}", p.read_bytes(), False) for p in sorted((source / "man").glob("*.[1-9]"))]
+        files.append((f"{data}/data/share/octet/SKILL.md", (source / "SKILL.md").read_bytes(), False))
         files += [(f"{data}/data/share/{to}/{p.name}", p.read_bytes(), False) for folder, to in SHARED for p in sorted((source / folder).iterdir()) if p.is_file()]
     files.append((f"{info}/licenses/LICENSE", (source / "LICENSE").read_bytes(), False))
     files += [(f"{info}/licenses/{p.name}", p.read_bytes(), False) for p in sorted(licenses.iterdir()) if kind == "octet" or p.name in PROVIDER_LICENSES]

@@ -297,8 +297,9 @@ static void put_next(answer *a, const linter *x)
     end_item(a, "next");
 }
 
-static void put_answer(oct_json *j, const linter *x)
+static void put_answer(const void *of, oct_json *j)
 {
+    const linter *x = of;
     answer a = { .j = j };
     oct_json_open(j, "answer", '[');
     put_verdict(&a, x);
@@ -328,7 +329,8 @@ static void put_report(const linter *x, oct_document *to)
     if (n.macs > 0)
         oct_json_num(j, "integer_share", n.integer_macs / n.macs);
     oct_json_bool(j, "fits", x->l->quantized && x->v.fits);
-    put_answer(j, x);
+    put_answer(x, j);
+    oct_answer_next(j, put_answer, x);
     oct_json_rows(j, "nodes", x->v.node, x->v.n, sizeof *x->v.node, put_node);
     oct_json_rows(j, "conversion", x->layers, x->n_layers, sizeof *x->layers, oct_report_decision);
     put_findings(j, "findings", x->l->finding, x->l->n_finding, x->s->target);

@@ -1,6 +1,8 @@
 /* The report of a conversion, of schema "octet-convert-1". */
 #include "api/convert/session_int.h"
 
+#include "api/answer.h"
+
 #include "eval/metrics/metric.h"
 
 #include <math.h>
@@ -412,6 +414,11 @@ static void put_sentence(oct_json *j, const oct_session *s)
     oct_buf_free(&b);
 }
 
+static void put_answer(const void *of, oct_json *j)
+{
+    oct_session_answer(of, j);
+}
+
 void oct_session_report(const oct_session *s, oct_document *to)
 {
     const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
@@ -465,6 +472,7 @@ void oct_session_report(const oct_session *s, oct_document *to)
     put_verdict(&j, s);
     put_sentence(&j, s);
     oct_session_answer(s, &j);
+    oct_answer_next(&j, put_answer, s);
     oct_json_close(&j);
 }
 

@@ -188,8 +188,9 @@ static void put_command(const comparison *c, oct_buf *b)
 }
 
 /* What to do: write the files, or see what one is made of. */
-static void put_answer(const comparison *c, oct_json *j)
+static void put_answer(const void *of, oct_json *j)
 {
+    const comparison *c = of;
     oct_buf text = OCT_BUF_INIT, command = OCT_BUF_INIT;
     const octet_convert_options *x = c->x;
     const bool files = !x->model_data && !x->samples.get;
@@ -232,6 +233,7 @@ static oct_status compare(comparison *c, oct_document *to, oct_err *err)
     if (c->measure.len)
         oct_json_str(&j, "measured", oct_buf_str(&c->measure));
     put_answer(c, &j);
+    oct_answer_next(&j, put_answer, c);
     oct_json_close(&j);
     if (c->missed.len)
         return oct_fail(err, OCT_EGOAL, "%s", oct_buf_str(&c->missed));
