@@ -39,6 +39,10 @@ typedef struct oct_tensor {
     int64_t count;
     size_t bytes;
     const void *data;
+    /* Numbers of float32 that wait, so that they take no room: data is NULL, and they stand as numbers of
+     * `narrow_type`, float16 or bfloat16, at `narrow` (ops/core/waiting.h). NULL: none wait. */
+    const void *narrow;
+    oct_dtype narrow_type;
 } oct_tensor;
 
 /* Affine quantization: real = scale[c] * (q - zp[c]), where c is 0 (per tensor, n == 1), the index along `axis` (per

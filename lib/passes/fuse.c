@@ -1,6 +1,8 @@
 /* What fusions share. */
 #include "passes/fuse.h"
 
+#include "ops/core/waiting.h"
+
 #include <string.h>
 
 static const oct_tensor *float_const(const oct_graph *g, int value)
@@ -29,7 +31,7 @@ bool oct_biased_layer_of(const oct_graph *g, int node, oct_layer *l)
     const oct_node *n = &g->node[node];
     const oct_op *op = oct_op_of(g, node);
     const oct_tensor *w = oct_layer_weights(g, node);
-    if (!w || op->quant != OCT_QUANT_WEIGHTED || (w->dtype != OCT_F32 && w->dtype != OCT_BF16) || !w->data ||
+    if (!w || op->quant != OCT_QUANT_WEIGHTED || (w->dtype != OCT_F32 && w->dtype != OCT_BF16) || !oct_has_floats(w) ||
         n->n_out < 1 || n->out[0] < 0)
         return false;
     *l = (oct_layer){ .node = node, .conv = op->weights.kernel };
@@ -121,6 +123,7 @@ static oct_status scaled_weights(oct_graph *g, const oct_layer *l, const float *
     const oct_tensor *w = old->constant;
     oct_tensor *t;
     OCT_TRY(oct_tensor_new(g->arena, OCT_F32, w->rank, w->dims, &t, err));
+    OCT_TRY(oct_floats_make(g->arena, w, err));
     const float *src = w->data;
     float *dst = (float *)(uintptr_t)t->data;
     for (int64_t e = 0; e < w->count; e++)

@@ -2,7 +2,7 @@
  * outputs. */
 #include "passes/to_float32.h"
 
-#include "ops/core/elem.h"
+#include "ops/core/waiting.h"
 #include "ops/op.h"
 
 #include <float.h>
@@ -66,6 +66,39 @@ static oct_status wide_tensor(oct_arena *a, const oct_tensor *t, const oct_tenso
     return OCT_OK;
 }
 
+enum { LEAST_WAITING = 1 << 14 }; /* the number of elements from which on it matters whether a constant waits */
+
+/* Whether all readers of a constant are products that multiply by it or nodes that pick its rows: they may find numbers
+ * that wait. */
+static bool may_wait(const oct_graph *g, int v)
+{
+    const oct_value *x = &g->value[v];
+    const oct_tensor *t = x->constant;
+    bool all = t->rank == 2 && t->count >= LEAST_WAITING && t->data && t->dtype != OCT_F64 && x->n_uses &&
+               !x->is_input && !x->is_output;
+    for (size_t i = 0; i < x->n_uses && all; i++) {
+        const oct_use u = x->uses[i];
+        all = (u.slot == 1 && oct_is_op(&g->node[u.node], "MatMul")) ||
+              (u.slot == 0 && oct_is_op(&g->node[u.node], "Gather"));
+    }
+    return all;
+}
+
+static oct_status waiting_tensor(oct_arena *a, const oct_tensor *t, const oct_tensor **out, oct_err *err)
+{
+    oct_tensor *wide = oct_arena_calloc(a, 1, sizeof *wide);
+    if (!wide)
+        return oct_nomem(err);
+    *wide = *t;
+    wide->dtype = OCT_F32;
+    wide->bytes = (size_t)t->count * sizeof(float);
+    wide->data = NULL;
+    wide->narrow = t->data;
+    wide->narrow_type = t->dtype;
+    *out = wide;
+    return OCT_OK;
+}
+
 static bool is_end(const oct_graph *g, int v)
 {
     return !g->outer && (g->value[v].is_input || g->value[v].is_output);
@@ -83,17 +116,18 @@ static bool is_weights(const oct_graph *g, int v)
     return all;
 }
 
-static oct_status widen_values(oct_graph *g, bool keeps_weights, oct_widened *w, oct_err *err)
+static oct_status widen_values(oct_graph *g, oct_widen_how how, oct_widened *w, oct_err *err)
 {
     for (size_t i = 0; i < g->n_value; i++) {
         oct_value *v = &g->value[i];
         if (v->dead || v->kind != OCT_VALUE_TENSOR || !is_narrow(v->dtype) || is_end(g, (int)i) ||
-            (keeps_weights && is_weights(g, (int)i)))
+            (how == OCT_WIDEN_BUT_WEIGHTS && is_weights(g, (int)i)))
             continue;
         v->own_type = v->dtype == OCT_F64 ? OCT_UNDEFINED : v->dtype;
         if (v->constant && v->outer < 0) {
             const oct_tensor *wide;
-            OCT_TRY(wide_tensor(g->arena, v->constant, &wide, err));
+            OCT_TRY(how == OCT_WIDEN_LATE && may_wait(g, (int)i) ? waiting_tensor(g->arena, v->constant, &wide, err)
+                                                                 : wide_tensor(g->arena, v->constant, &wide, err));
             w->constants++;
             w->elements += wide->count;
             oct_graph_set_const(g, (int)i, wide);
@@ -206,7 +240,7 @@ static oct_status keep_ends(oct_graph *g, oct_err *err)
 
 /* ---- all of it ---- */
 
-static oct_status widen(oct_graph *g, bool keeps_weights, oct_widened *w, oct_err *err)
+static oct_status widen(oct_graph *g, oct_widen_how how, oct_widened *w, oct_err *err)
 {
     const size_t n = g->n_order;
     for (size_t i = 0; i < n; i++) {
@@ -217,9 +251,9 @@ static oct_status widen(oct_graph *g, bool keeps_weights, oct_widened *w, oct_er
         if (!end)
             OCT_TRY(oct_within_node(g, id, widen_attributes(g, id, err), err));
         for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++)
-            OCT_TRY(widen(nested, keeps_weights, w, err));
+            OCT_TRY(widen(nested, how, w, err));
     }
-    return widen_values(g, keeps_weights, w, err);
+    return widen_values(g, how, w, err);
 }
 
 bool oct_has_narrow_floats(const oct_graph *g)
@@ -230,7 +264,7 @@ bool oct_has_narrow_floats(const oct_graph *g)
     return w.widest && !others;
 }
 
-oct_status oct_widen_floats(oct_graph *g, bool keeps_weights, oct_widened *done, oct_err *err)
+oct_status oct_widen_floats(oct_graph *g, oct_widen_how how, oct_widened *done, oct_err *err)
 {
     bool others = false;
     *done = (oct_widened){ 0 };
@@ -240,7 +274,7 @@ oct_status oct_widen_floats(oct_graph *g, bool keeps_weights, oct_widened *done,
     if (!done->widest)
         return OCT_OK;
     OCT_TRY(keep_ends(g, err));
-    OCT_TRY(widen(g, keeps_weights, done, err));
+    OCT_TRY(widen(g, how, done, err));
     OCT_TRY(oct_graph_sort(g, err));
     return oct_graph_update_captures(g, err);
 }

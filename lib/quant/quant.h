@@ -96,6 +96,8 @@ typedef struct oct_qjob_opts {
     size_t n_given;
     const oct_shape *seen; /* [n_seen]: the shapes of the graph's inputs in a sample; n_seen 0: no sample was seen */
     size_t n_seen;
+    bool waiting;       /* large matrices of 16-bit floats are read when they are rounded, not before: only the model's
+                           weights are asked for, without samples */
     int threads;        /* threads for rounding weights in blocks; 0: one for each processor */
     oct_dtype source;   /* the float type of the model, if an earlier job read it as float32 (oct_qjob_source); else
                            OCT_UNDEFINED */

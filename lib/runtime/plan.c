@@ -208,7 +208,7 @@ static oct_status widen_bf16(oct_plan *p, bool inner, oct_err *err)
     bool any = false;
     if (inner || !all_bf16(p->g, &any) || !any)
         return OCT_OK;
-    OCT_TRY(oct_widen_floats(p->g, true, &w, err));
+    OCT_TRY(oct_widen_floats(p->g, OCT_WIDEN_BUT_WEIGHTS, &w, err));
     p->opts.bf16 |= w.widest == OCT_BF16;
     return oct_infer_shapes(p->g, err);
 }

@@ -5,7 +5,8 @@
 
 A chain of products with external data (mostly holes of a sparse file) is converted without samples in every form. The private
 memory of the process (RssAnon: not what is mapped from files) may depend on the largest tensor, not on the model: at most
-PRIVATE_TENSORS of them and what a small conversion takes. The written integers and floats are compared with NumPy's.
+PRIVATE_TENSORS of them and what a small conversion takes. The written integers and floats are compared with NumPy's. In blocks, a
+model of float16 becomes what one of float32 with the same numbers becomes, and its numbers take no more room than they do there.
 
 Without --gb a model of 0.4 GB; with --gb 3 also what is beyond 2 GB (or the environment variable OCT_LARGE=3). Skipped where the
 temporary folder has no room. Needs Python packages: runs itself with OCT_PYTHON when that is set.
@@ -39,45 +40,50 @@ FORMS = [["--scheme", "dynamic"], ["--scheme", "weight-only"], ["--scheme", "wei
 
 
 def rows_of(layer):
-    return np.random.default_rng(layer).standard_normal((ROWS, WIDTH)).astype(np.float32)
+    """Numbers of float16, as float32."""
+    return np.random.default_rng(layer).standard_normal((ROWS, WIDTH)).astype(np.float16).astype(np.float32)
 
 
-def make(folder, layers):
+def make(folder, layers, kind=TensorProto.FLOAT):
     """x -> MatMul, Relu, MatMul, Relu, ... with the data in one sparse file."""
-    data = folder / "large.bin"
+    numbers = helper.tensor_dtype_to_np_dtype(kind)
+    data, size = folder / f"{numbers}.bin", WIDTH * WIDTH * numbers.itemsize
     with open(data, "wb") as f:
         for i in range(layers):
-            f.seek(i * TENSOR)
-            f.write(rows_of(i).tobytes())
-        f.truncate(layers * TENSOR)
+            f.seek(i * size)
+            f.write(rows_of(i).astype(numbers).tobytes())
+        f.truncate(layers * size)
     nodes, weights = [], []
     for i in range(layers):
-        w = TensorProto(name=f"w{i}", data_type=TensorProto.FLOAT, dims=[WIDTH, WIDTH], data_location=TensorProto.EXTERNAL)
-        for key, value in (("location", data.name), ("offset", str(i * TENSOR)), ("length", str(TENSOR))):
+        w = TensorProto(name=f"w{i}", data_type=kind, dims=[WIDTH, WIDTH], data_location=TensorProto.EXTERNAL)
+        for key, value in (("location", data.name), ("offset", str(i * size)), ("length", str(size))):
             w.external_data.add(key=key, value=value)
         weights.append(w)
         nodes.append(helper.make_node("MatMul", [f"r{i}", f"w{i}"], [f"p{i}"], f"product{i}"))
         nodes.append(helper.make_node("Relu", [f"p{i}"], [f"r{i + 1}"], f"relu{i}"))
-    ends = [helper.make_tensor_value_info(f"r{k}", TensorProto.FLOAT, ["n", WIDTH]) for k in (0, layers)]
+    ends = [helper.make_tensor_value_info(f"r{k}", kind, ["n", WIDTH]) for k in (0, layers)]
     graph = helper.make_graph(nodes, "large", ends[:1], ends[1:], weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), folder / "large.onnx")
-    return folder / "large.onnx"
+    path = folder / f"{numbers}.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    return path
 
 
 def run(command):
-    """(exit code, what it said, the most private MB, seconds)."""
-    begin, most = time.monotonic(), 0
+    """(exit code, what it said, the most private MB, the most MB with what is mapped from files, seconds)."""
+    begin, most, mapped = time.monotonic(), 0, 0
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
         while process.poll() is None:
             try:
                 with open(f"/proc/{process.pid}/status") as f:
-                    most = max([most, *(int(line.split()[1]) for line in f if line.startswith("RssAnon"))])
+                    status = dict(line.split(":") for line in f)
+                most = max(most, int(status.get("RssAnon", "0").split()[0]))
+                mapped = max(mapped, int(status.get("VmHWM", "0").split()[0]))
             except OSError:
                 pass
             time.sleep(0.004)
         said.seek(0)
-        return process.returncode, said.read().decode(), most / 1024, time.monotonic() - begin
+        return process.returncode, said.read().decode(), most / 1024, mapped / 1024, time.monotonic() - begin
 
 
 def tensor_bytes(folder, t, most):
@@ -113,7 +119,7 @@ def check(program, path, form, folder, layers, verbose):
     out = folder / "converted"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
-    code, said, most, seconds = run([program, str(path), "-o", str(out / "out.onnx"), *form])
+    code, said, most, _, seconds = run([program, str(path), "-o", str(out / "out.onnx"), *form])
     name, bound = " ".join(form) or "(no scheme)", BASE_MB + PRIVATE_TENSORS * TENSOR / MB
     faults = []
     if code:
@@ -125,6 +131,34 @@ def check(program, path, form, folder, layers, verbose):
         faults.append(f"{most:.0f} MB of private memory, expected {bound:.0f} at most")
     if faults or verbose:
         print(f"{'FAILED' if faults else 'ok'}  {name}: {most:.0f} MB private, {seconds:.1f} s {'; '.join(faults)}", flush=True)
+    return not faults
+
+
+def codes_of(path):
+    """The codes in blocks, by the name of the weights."""
+    model = onnx.load(path, load_external_data=False)
+    tensors = {t.name: t for t in model.graph.initializer}
+    codes = [tensors[n.input[1]] for n in model.graph.node if n.op_type == "MatMulNBits"]
+    return [tensor_bytes(path.parent, t, -1) for t in codes]
+
+
+def check_narrow(program, folder, layers, verbose):
+    """A model of float16 gets the codes of one of float32 with the same numbers, in half of that one's room."""
+    out, codes, mapped, faults = folder / "converted", {}, 0, []
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
+    for kind in (TensorProto.FLOAT, TensorProto.FLOAT16):
+        path = make(folder, layers, kind)
+        code, said, _, mapped, seconds = run([program, str(path), "-o", str(out / path.name), "--scheme", "weight-only"])
+        faults += [f"exit {code}: {said.strip().splitlines()[-1:]}"] if code else []
+        codes[kind] = [] if code else codes_of(out / path.name)
+    bound = BASE_MB + layers * TENSOR / 2 / MB
+    if codes[TensorProto.FLOAT] != codes[TensorProto.FLOAT16] or len(codes[TensorProto.FLOAT]) != layers:
+        faults.append("the codes are not those of float32")
+    if mapped > bound:
+        faults.append(f"{mapped:.0f} MB of memory with what is mapped, expected {bound:.0f} at most")
+    if faults or verbose:
+        print(f"{'FAILED' if faults else 'ok'}  float16 in blocks: {mapped:.0f} MB, {seconds:.1f} s {'; '.join(faults)}", flush=True)
     return not faults
 
 
@@ -146,6 +180,7 @@ def main():
             return 77
         path = make(folder, layers)
         good = [check(args.qconvert, path, form, folder, layers, args.verbose) for form in FORMS]
+        good.append(check_narrow(args.qconvert, folder, layers, args.verbose))
     print(f"{len(good)} conversions of {layers * TENSOR / MB:.0f} MB: {sum(good)} hold")
     return 0 if all(good) else 1
 

@@ -27,7 +27,7 @@ static result a, b;
 
 static oct_status quantize(const float *w, const oct_nbits_form *f, oct_pool *pool, result *r, oct_err *err)
 {
-    const oct_block_matrix m = { w, (ptrdiff_t)f->n, 1 };
+    const oct_block_matrix m = { w, (int64_t)f->n, 1, OCT_F32 };
     memset(r, 0, sizeof *r);
     assert_true(f->n * oct_nbits_column_bytes(f) <= MOST);
     OCT_TRY(oct_quantize_blocks(&m, f, pool, r->qvals, r->scale, r->zp, &r->sqnr, err));

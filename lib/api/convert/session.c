@@ -437,6 +437,14 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
     return size_options(s, o, err);
 }
 
+/* Whether nothing reads large matrices but their rounding in blocks. */
+static bool only_weights(const oct_session *s)
+{
+    const octet_convert_options *x = &s->x;
+    return s->c.o.job.scheme == OCT_SCHEME_WEIGHT_ONLY && !oct_samples_any(&x->samples) && !x->calib && !x->html &&
+           !s->h.graph && !s->c.o.n_ends;
+}
+
 static oct_status open_session(oct_session *s, oct_err *err)
 {
     enum { IN_MEMORY = 48 << 20 }; /* small models need no file */
@@ -450,6 +458,7 @@ static oct_status open_session(oct_session *s, oct_err *err)
     OCT_TRY(block_options(x, s->c.policy, &s->c.o.job, err));
     OCT_TRY(name_output(s, err));
     OCT_TRY(open_memory(s, err));
+    s->c.o.job.waiting = only_weights(s);
     if (h->spill && !oct_samples_any(&x->samples))
         /* Only the model is large. What is made of its tensors is kept in a file beside the output */
         oct_spill_open(s->to, IN_MEMORY);

@@ -18,13 +18,24 @@ typedef struct entry {
     int value;
 } entry;
 
+/* The bytes of a constant; those of 16-bit floats if its numbers wait. */
+static const void *bytes_of(const oct_tensor *t)
+{
+    return t->data ? t->data : t->narrow;
+}
+
+static size_t n_bytes(const oct_tensor *t)
+{
+    return t->data ? t->bytes : (size_t)t->count * sizeof(uint16_t);
+}
+
 static uint64_t hash_of(const oct_tensor *t)
 {
-    const uint8_t *data = t->data;
+    const uint8_t *data = bytes_of(t);
     uint64_t h = oct_hash(OCT_HASH_INIT, &t->dtype, sizeof t->dtype);
     h = oct_hash(h, t->dims, (size_t)t->rank * sizeof *t->dims);
     for (size_t i = 0; i < PROBES; i++)
-        h = oct_hash(h, data + i * (t->bytes / PROBES), sizeof(uint64_t));
+        h = oct_hash(h, data + i * (n_bytes(t) / PROBES), sizeof(uint64_t));
     return h;
 }
 
@@ -38,14 +49,15 @@ static int by_hash(const void *a, const void *b)
 static bool same_tensor(const oct_tensor *a, const oct_tensor *b)
 {
     return a->dtype == b->dtype && a->rank == b->rank && a->bytes == b->bytes &&
-           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0 &&
-           (a->data == b->data || memcmp(a->data, b->data, a->bytes) == 0);
+           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0 && !a->data == !b->data &&
+           (a->data || a->narrow_type == b->narrow_type) &&
+           (bytes_of(a) == bytes_of(b) || memcmp(bytes_of(a), bytes_of(b), n_bytes(a)) == 0);
 }
 
 static bool is_shareable(const oct_value *v)
 {
     const oct_tensor *t = v->constant;
-    return !v->dead && t && t->data && t->rank > 1 && t->dtype != OCT_STRING && t->bytes >= LEAST && v->outer < 0 &&
+    return !v->dead && t && bytes_of(t) && t->rank > 1 && t->dtype != OCT_STRING && t->bytes >= LEAST && v->outer < 0 &&
            !v->is_input && !v->is_output && !v->quant && v->n_uses && !oct_value_is_captured(v);
 }
 

@@ -2,6 +2,7 @@
  * float32 they remain. */
 #include "quant/convert/convert_int.h"
 
+#include "ops/core/waiting.h"
 #include "ops/traits.h"
 #include "passes/match.h"
 
@@ -19,6 +20,21 @@ static uint64_t count(const float *v, int64_t n)
     return found;
 }
 
+/* Numbers that wait are read part by part. As float32, no number of float16 is denormal. */
+static uint64_t count_of(const oct_tensor *t)
+{
+    enum { PART = OCT_COUNT(((oct_chunk *)0)->f) };
+    uint64_t found = 0;
+    if (t->data)
+        return count(t->data, t->count);
+    for (int64_t i = 0, n; t->narrow_type != OCT_F16 && i < t->count; i += n) {
+        oct_chunk part;
+        n = t->count - i < PART ? t->count - i : PART;
+        found += count(oct_floats_load(t, i, 1, n, &part), n);
+    }
+    return found;
+}
+
 /* The weights of a layer: input 1; for recurrent layers inputs 1 and 2; for a node that picks from a table input 0.
  * NULL after the last. */
 static const oct_tensor *weights_at(const oct_layer *l, int i)
@@ -30,7 +46,7 @@ static const oct_tensor *weights_at(const oct_layer *l, int i)
         return NULL;
     const int v = oct_input_at(&g->node[l->d.node], table ? 0 : 1 + i);
     const oct_tensor *t = v >= 0 ? g->value[v].constant : NULL;
-    return t && t->dtype == OCT_F32 && t->data ? t : NULL;
+    return t && t->dtype == OCT_F32 && oct_has_floats(t) ? t : NULL;
 }
 
 /* Whether an earlier layer has the same weights, and so has counted them. */
@@ -38,7 +54,7 @@ static bool counted(const oct_conversion *c, const oct_tensor *t)
 {
     bool found = false;
     for (size_t i = 0; i < c->n_denormal && !found; i++)
-        found = c->denormal[i].first == t->data;
+        found = c->denormal[i].first == t;
     return found;
 }
 
@@ -53,11 +69,12 @@ oct_status oct_conversion_find_denormals(oct_conversion *c, oct_err *err)
                                   .zeros = l->d.weights != OCT_UNDEFINED && l->d.weights != OCT_F32 };
         if (!t || counted(c, t))
             continue;
-        d.first = t->data;
+        d.first = t;
         for (int k = 0; (t = weights_at(l, k)); k++) {
-            d.n += count(t->data, t->count);
+            d.n += count_of(t);
             d.of += (uint64_t)t->count;
-            oct_model_forget(c->m, t->data, t->bytes);
+            if (t->data)
+                oct_model_forget(c->m, t->data, t->bytes);
         }
         if (!d.n)
             continue;

@@ -54,7 +54,7 @@ static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_dtype *
     OCT_TRY(oct_passes_flatten(g, err));
     OCT_TRY(oct_infer_shapes(g, err));
     OCT_TRY(oct_unfold_moves(g, err)); /* a table and its transpose remain one constant */
-    OCT_TRY(oct_widen_floats(g, false, &w, err));
+    OCT_TRY(oct_widen_floats(g, o->waiting ? OCT_WIDEN_LATE : OCT_WIDEN_ALL, &w, err));
     *source = *source ? *source : w.widest;
     if (w.widest && o->log && o->log->change) {
         char text[96];

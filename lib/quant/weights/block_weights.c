@@ -183,7 +183,8 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
                               .dtype = f.bits == 4 ? (whole ? OCT_U4 : OCT_S4)
                                        : whole     ? OCT_U8
                                                    : OCT_S8 };
-    const oct_block_matrix m = { w->data, (ptrdiff_t)l.in_step, (ptrdiff_t)l.out_step };
+    const oct_block_matrix m = { w->data ? w->data : w->narrow, l.in_step, l.out_step,
+                                 w->data ? OCT_F32 : w->narrow_type };
     const int matrix = j->g->node[node].in[1];
     oct_tensor *qvals;
     float *scale;
@@ -204,6 +205,6 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
                                 (int32_t *)(uintptr_t)q->quant.zp, &q->sqnr, err));
     *own = q;
     if (j->opts.forget)
-        j->opts.forget(j->opts.forget_arg, w->data, w->bytes);
+        j->opts.forget(j->opts.forget_arg, m.w, (size_t)w->count * (w->data ? sizeof(float) : sizeof(uint16_t)));
     return OCT_OK;
 }

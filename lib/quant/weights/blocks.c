@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "eval/metrics/summary.h"
 #include "kernels/quantize.h"
+#include "ops/core/elem.h"
 
 #include <math.h>
 #include <string.h>
@@ -121,24 +122,30 @@ typedef struct job {
     uint8_t *qvals;
     float *scale;
     int32_t *zero;
-    tile *tiles;  /* [threads] */
+    tile *tiles;  /* [threads][ITEM / TILE] */
     double *sums; /* [items][2]: signal, noise */
 } job;
 
-/* Copies the columns from `first`, from row k0 on. Elements beyond the matrix are zeros. */
-static void gather(const job *w, size_t k0, size_t first, size_t columns, float *to)
+/* Copies the columns from `first`, from row k0 on, as float32 to x [ITEM / TILE][rows][TILE]. Elements beyond the
+ * matrix are zeros. */
+static void gather(const job *w, size_t k0, size_t first, size_t columns, tile *t)
 {
     const oct_nbits_form *f = w->f;
+    const oct_block_matrix *m = w->m;
     const size_t rows = f->k - k0 < f->block ? f->k - k0 : f->block;
-    const float *from = w->m->w + (ptrdiff_t)k0 * w->m->ks + (ptrdiff_t)first * w->m->ns;
-    if (rows < f->block || columns < TILE)
-        memset(to, 0, f->block * TILE * sizeof *to);
-    for (size_t i = 0; i < rows; i++, from += w->m->ks, to += TILE) {
-        if (w->m->ns == 1)
-            memcpy(to, from, columns * sizeof *to);
-        else
-            for (size_t j = 0; j < columns; j++)
-                to[j] = from[(ptrdiff_t)j * w->m->ns];
+    int64_t from = (int64_t)k0 * m->ks + (int64_t)first * m->ns;
+    oct_chunk part;
+    for (size_t c = 0; (rows < f->block || columns < ITEM) && c < ITEM / TILE; c++)
+        memset(t[c].x, 0, f->block * TILE * sizeof *t->x);
+    for (size_t i = 0; i < rows && m->ks != 1; i++, from += m->ks) {
+        const float *row = oct_elem_load(m->type, m->w, from, m->ns, (int64_t)columns, &part);
+        for (size_t j = 0; j < columns; j += TILE)
+            memcpy(&t[j / TILE].x[i * TILE], row + j, (columns - j < TILE ? columns - j : TILE) * sizeof *row);
+    }
+    for (size_t j = 0; j < columns && m->ks == 1; j++, from += m->ns) {
+        const float *column = oct_elem_load(m->type, m->w, from, 1, (int64_t)rows, &part);
+        for (size_t i = 0; i < rows; i++)
+            t[j / TILE].x[i * TILE + j % TILE] = column[i];
     }
 }
 
@@ -168,15 +175,16 @@ static void store(const job *w, const tile *t, size_t block, size_t first, size_
     }
 }
 
-static void quantize_item(const job *w, size_t item, tile *t)
+static void quantize_item(const job *w, size_t item, tile *tiles)
 {
     const oct_nbits_form *f = w->f;
-    const size_t end = (item + 1) * ITEM < f->n ? (item + 1) * ITEM : f->n;
+    const size_t begin = item * ITEM, end = begin + ITEM < f->n ? begin + ITEM : f->n, blocks = oct_nbits_blocks(f);
     const int top = (1 << f->bits) - 1;
-    for (size_t b = 0; b < oct_nbits_blocks(f); b++)
-        for (size_t first = item * ITEM; first < end; first += TILE) {
+    for (size_t b = 0; b < blocks; b++) {
+        gather(w, b * f->block, begin, end - begin, tiles);
+        for (size_t first = begin; first < end; first += TILE) {
             const size_t columns = end - first < TILE ? end - first : TILE;
-            gather(w, b * f->block, first, columns, t->x);
+            tile *t = &tiles[(first - begin) / TILE];
             const double sum = start(t, f->block, top);
             w->sums[2 * item] += sum;
             if (!isfinite(sum))
@@ -187,21 +195,25 @@ static void quantize_item(const job *w, size_t item, tile *t)
             for (size_t j = 0; j < columns; j++)
                 w->sums[2 * item + 1] += t->error[j];
         }
+    }
 }
 
 static void quantize_items(void *arg, size_t begin, size_t end, size_t thread)
 {
     const job *w = arg;
     for (size_t i = begin; i < end; i++)
-        quantize_item(w, i, &w->tiles[thread]);
+        quantize_item(w, i, w->tiles + thread * (ITEM / TILE));
 }
 
 /* Names the first weight that is not finite. */
 static oct_status fail_at(const job *w, oct_err *err)
 {
+    const oct_block_matrix *m = w->m;
+    oct_chunk one;
     for (size_t i = 0; i < w->f->k; i++)
         for (size_t j = 0; j < w->f->n; j++)
-            if (!isfinite(w->m->w[(ptrdiff_t)i * w->m->ks + (ptrdiff_t)j * w->m->ns]))
+            if (!isfinite(
+                    *(const float *)oct_elem_load(m->type, m->w, (int64_t)i * m->ks + (int64_t)j * m->ns, 1, 1, &one)))
                 return oct_fail(err, OCT_ENUMERIC, "a weight is not finite (row %zu, column %zu of the matrix)", i, j);
     return oct_fail(err, OCT_EINTERNAL, "rounding in blocks");
 }
@@ -211,7 +223,7 @@ oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *
 {
     const size_t items = (f->n + ITEM - 1) / ITEM;
     job w = { .m = m, .f = f, .qvals = qvals, .zero = zero, .scale = scale };
-    w.tiles = oct_calloc((size_t)oct_pool_threads(pool), sizeof *w.tiles);
+    w.tiles = oct_calloc((size_t)oct_pool_threads(pool) * (ITEM / TILE), sizeof *w.tiles);
     w.sums = oct_calloc(2 * items, sizeof *w.sums);
     oct_status s = w.tiles && w.sums ? OCT_OK : oct_nomem(err);
     if (s == OCT_OK) {

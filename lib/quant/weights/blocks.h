@@ -8,13 +8,15 @@
 #ifndef OCT_QUANT_BLOCKS_H
 #define OCT_QUANT_BLOCKS_H
 
+#include "base/dtype.h"
 #include "base/pool.h"
 #include "kernels/nbits/nbits.h"
 
-/* A matrix of k x n weights: element (i, j) at w[i * ks + j * ns]. */
+/* A matrix of k x n weights: element (i, j) at w[i * ks + j * ns]. type: OCT_F32, OCT_F16 or OCT_BF16. */
 typedef struct oct_block_matrix {
-    const float *w;
-    ptrdiff_t ks, ns;
+    const void *w;
+    int64_t ks, ns;
+    oct_dtype type;
 } oct_block_matrix;
 
 /* Quantizes all columns; f->bits is 4 or 8. Results: quantized values u8[n][oct_nbits_column_bytes] in the layout of

@@ -2,7 +2,9 @@
  * for each row, whatever the scheme, because nothing is computed on them. If a product multiplies by the same numbers
  * (tied embeddings), its quantized weights serve as the table, so that they are stored once. */
 #include "eval/metrics/summary.h"
+#include "kernels/half.h"
 #include "kernels/quantize.h"
+#include "ops/core/waiting.h"
 #include "passes/match.h"
 #include "quant/job/placed.h"
 #include "quant/weights/constants.h"
@@ -11,7 +13,7 @@
 #include <math.h>
 
 /* elements: for smaller tables the saving is not worth the additional nodes */
-enum { LEAST = 1 << 14 };
+enum { LEAST = 1 << 14, PART = OCT_COUNT(((oct_chunk *)0)->f) };
 #define LEAST_SCALE 0x1p-120f /* the smallest scale of a row; rows with smaller numbers become zeros */
 
 static const oct_tensor *table_of(const oct_qjob *j, int node)
@@ -27,8 +29,13 @@ bool oct_constant_is_finite(const oct_qjob *j, int value)
         return f->finite;
     f->checked = t;
     f->finite = true;
-    for (int64_t i = 0; i < t->count && f->finite; i++)
-        f->finite = isfinite(((const float *)t->data)[i]);
+    for (int64_t i = 0, n; i < t->count && f->finite; i += n) {
+        oct_chunk part;
+        n = t->count - i < PART ? t->count - i : PART;
+        const float *x = oct_floats_load(t, i, 1, n, &part);
+        for (int64_t k = 0; k < n && f->finite; k++)
+            f->finite = isfinite(x[k]);
+    }
     return f->finite;
 }
 
@@ -37,7 +44,7 @@ const char *oct_no_table(const oct_qjob *j, int node, bool *is_table)
     const oct_node *n = &j->g->node[node];
     const int v = oct_input_at(n, 0);
     const oct_tensor *t = v >= 0 ? j->g->value[v].constant : NULL;
-    *is_table = t && t->data && t->dtype == OCT_F32 && t->rank >= 2 && oct_node_int(n, "axis", 0) == 0 &&
+    *is_table = t && oct_has_floats(t) && t->dtype == OCT_F32 && t->rank >= 2 && oct_node_int(n, "axis", 0) == 0 &&
                 n->out[0] >= 0 && !j->g->value[v].quant;
     if (!*is_table)
         return NULL;
@@ -52,14 +59,19 @@ static bool same_numbers(const oct_qjob *j, int product, const oct_tensor *t)
 {
     const oct_tensor *w = oct_layer_weights(j->g, product);
     oct_weight_layout l;
-    if (!w || w->rank != 2 || t->rank != 2 || w->dtype != OCT_F32 || !w->data || !oct_layer_layout(j->g, product, &l) ||
-        l.outs != t->dims[0] || l.ins != t->dims[1])
+    if (!w || w->rank != 2 || t->rank != 2 || w->dtype != OCT_F32 || !oct_has_floats(w) ||
+        !oct_layer_layout(j->g, product, &l) || l.outs != t->dims[0] || l.ins != t->dims[1])
         return false;
-    const float *a = t->data, *b = w->data;
     for (int64_t o = 0; o < l.outs; o++)
-        for (int64_t k = 0; k < l.ins; k++)
-            if (a[o * l.ins + k] != b[o * l.out_step + k * l.in_step])
-                return false;
+        for (int64_t k = 0, n; k < l.ins; k += n) {
+            oct_chunk rows, weights;
+            n = l.ins - k < PART ? l.ins - k : PART;
+            const float *a = oct_floats_load(t, o * l.ins + k, 1, n, &rows),
+                        *b = oct_floats_load(w, o * l.out_step + k * l.in_step, l.in_step, n, &weights);
+            for (int64_t i = 0; i < n; i++)
+                if (a[i] != b[i])
+                    return false;
+        }
     return true;
 }
 
@@ -132,8 +144,13 @@ oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant,
     *quant = (oct_quant){ .n = (int)rows, .dtype = OCT_S8 };
     OCT_TRY(oct_new_scales(j, quant, 0, &scale, err));
     OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, t->rank, t->dims, &qvals, err));
+    float *wide = t->data ? NULL : oct_calloc((size_t)columns, sizeof *wide);
+    if (!t->data && !wide)
+        return oct_nomem(err);
     for (int64_t r = 0; r < rows; r++) {
-        const float *row = (const float *)t->data + r * columns;
+        const float *row = wide ? wide : (const float *)t->data + r * columns;
+        if (wide)
+            oct_widen(NULL, t->narrow_type, (const uint16_t *)t->narrow + r * columns, (size_t)columns, wide);
         int8_t *q = (int8_t *)(uintptr_t)qvals->data + r * columns;
         float largest = 0;
         for (int64_t k = 0; k < columns; k++)
@@ -146,6 +163,7 @@ oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant,
             *noise += d * d;
         }
     }
+    oct_free(wide);
     quant->qvals = qvals;
     return OCT_OK;
 }

@@ -6,6 +6,7 @@
 #include "eval/metrics/summary.h"
 #include "kernels/quantize.h"
 #include "ops/core/small.h"
+#include "ops/core/waiting.h"
 #include "quant/job/job.h"
 #include "quant/weights/blocks.h"
 #include "quant/weights/constants.h"
@@ -104,7 +105,7 @@ const char *oct_no_stored(const oct_qjob *j, int node)
         return no_stored_experts(j, node);
     const oct_tensor *w = oct_layer_weights(j->g, node);
     const oct_node *n = &j->g->node[node];
-    if (!w || !w->data || w->dtype != OCT_F32 || n->n_in < 2 || j->g->value[n->in[1]].constant != w)
+    if (!w || !oct_has_floats(w) || w->dtype != OCT_F32 || n->n_in < 2 || j->g->value[n->in[1]].constant != w)
         return "its weights are not constants of float32";
     if (w->count < LEAST)
         return "its weights are few";
@@ -255,12 +256,12 @@ static oct_status quantize_matrices(oct_qjob *j, const oct_tensor *t, const oct_
                   oct_calloc(f->n * blocks, sizeof *c.zero) };
     oct_status s = c.qvals && c.scale && c.zero ? OCT_OK : oct_nomem(err);
     for (int64_t e = 0; s == OCT_OK && e < l->matrices; e++) {
-        const oct_block_matrix m = { (const float *)t->data + e * l->group_step, (ptrdiff_t)l->in_step,
-                                     (ptrdiff_t)l->out_step };
+        const float *matrix = (const float *)t->data + e * l->group_step;
+        const oct_block_matrix m = { matrix, l->in_step, l->out_step, OCT_F32 };
         memset(c.qvals, 0, f->n * bytes);
         s = oct_quantize_blocks(&m, f, pool, c.qvals, c.scale, c.zero, &sqnr, err);
         if (s == OCT_OK)
-            put_matrix(l, f, e, &c, m.w, quant, scale, signal, noise);
+            put_matrix(l, f, e, &c, matrix, quant, scale, signal, noise);
     }
     oct_free(c.qvals);
     oct_free(c.scale);

@@ -15,6 +15,7 @@
 #include "base/pool.h"
 #include "base/stop.h"
 #include "eval/metrics/summary.h"
+#include "ops/core/waiting.h"
 #include "quant/job/placed.h"
 #include "quant/weights/constants.h"
 #include "quant/weights/saturate.h"
@@ -704,9 +705,34 @@ static oct_status blocks_pool(const oct_qjob *j, oct_pool **pool, oct_err *err)
     return oct_pool_fail(j->opts.threads, err);
 }
 
+/* Whether a reader takes numbers that wait: a product in blocks, or a node whose rows get scales of their own. */
+static bool reads_waiting(const oct_qjob *j, oct_use u)
+{
+    const oct_op *op = oct_op_of(j->g, u.node);
+    return op && oct_scheme_of(j, u.node) == OCT_SCHEME_WEIGHT_ONLY &&
+           ((u.slot == 1 && op->weights.blocks) || (u.slot == 0 && op->picks));
+}
+
+/* Writes out the numbers of constants that wait for others. */
+static oct_status make_waiting(oct_qjob *j, oct_err *err)
+{
+    for (size_t v = 0; v < j->g->n_value; v++) {
+        const oct_value *x = &j->g->value[v];
+        bool all = !x->is_output;
+        if (x->dead || !x->constant || !x->constant->narrow)
+            continue;
+        for (size_t i = 0; i < x->n_uses && all; i++)
+            all = reads_waiting(j, x->uses[i]);
+        if (!all)
+            OCT_TRY(oct_floats_make(j->g->arena, x->constant, err));
+    }
+    return OCT_OK;
+}
+
 oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
     oct_pool *pool;
+    OCT_TRY(make_waiting(j, err));
     OCT_TRY(blocks_pool(j, &pool, err));
     oct_status s = OCT_OK;
     for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++)
