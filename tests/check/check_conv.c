@@ -126,7 +126,7 @@ static oct_conv_geom flat_geom(oct_check *t, size_t round)
     return g;
 }
 
-/* Index of the input element under a tap, or -1. */
+/* Index of the input pixel's element of channel `ch` under a tap, or -1; those of the next channels follow it. */
 static int64_t source(const oct_conv_geom *g, int64_t n, const int64_t o[3], const int64_t k[3], int64_t ch)
 {
     const int64_t len[] = { g->d, g->h, g->w }, s[] = { g->sd, g->sh, g->sw }, d[] = { g->dd, g->dh, g->dw };
@@ -147,12 +147,12 @@ static int64_t source(const oct_conv_geom *g, int64_t n, const int64_t o[3], con
     return at * (g->ldx ? g->ldx : g->c) + ch;
 }
 
-static int64_t weight_index(const oct_conv_geom *g, int64_t oc, int64_t ic, int64_t tap)
+/* Index of the weight of a tap, of a group's first input channel; *step from one input channel to the next. */
+static int64_t weight_index(const oct_conv_geom *g, int64_t oc, int64_t tap, int64_t *step)
 {
     const int64_t ig = g->c / g->groups, og = g->oc / g->groups, taps = g->kd * g->kh * g->kw, grp = oc / og;
-    if (g->transposed)
-        return ((grp * ig + ic) * og + oc % og) * taps + tap;
-    return (oc * ig + ic) * taps + tap;
+    *step = g->transposed ? og * taps : taps;
+    return (g->transposed ? grp * ig * og + oc % og : oc * ig) * taps + tap;
 }
 
 /* Calls fn for each output element in memory order. */
@@ -182,11 +182,13 @@ static void naive_f32_one(void *arg, const oct_conv_geom *g, int64_t n, const in
     int64_t tap = 0;
     for (int64_t kz = 0; kz < g->kd; kz++)
         for (int64_t ky = 0; ky < g->kh; ky++)
-            for (int64_t kx = 0; kx < g->kw; kx++, tap++)
-                for (int64_t ic = 0; ic < ig; ic++) {
-                    const int64_t at = source(g, n, o, (const int64_t[]){ kz, ky, kx }, oc / og * ig + ic);
-                    v = fmaf(at < 0 ? 0.0f : c->x[at], c->w[weight_index(g, oc, ic, tap)], v);
-                }
+            for (int64_t kx = 0; kx < g->kw; kx++, tap++) {
+                int64_t step;
+                const int64_t at = source(g, n, o, (const int64_t[]){ kz, ky, kx }, oc / og * ig);
+                const float *w = c->w + weight_index(g, oc, tap, &step);
+                for (int64_t ic = 0; ic < ig; ic++)
+                    v = fmaf(at < 0 ? 0.0f : c->x[at + ic], w[ic * step], v);
+            }
     if (c->o->residual)
         v += c->o->residual[pixel * c->o->ldr + (size_t)oc];
     if (c->o->clamp)
@@ -275,18 +277,21 @@ static void naive_q_one(void *arg, const oct_conv_geom *g, int64_t n, const int6
 {
     const naive_q *c = arg;
     const int64_t ig = g->c / g->groups, og = g->oc / g->groups;
+    const int64_t zw = c->zw ? c->zw[(size_t)oc * c->zw_step] : 0;
     int64_t v = c->bias ? c->bias[oc] : 0, tap = 0;
     for (int64_t kz = 0; kz < g->kd; kz++)
         for (int64_t ky = 0; ky < g->kh; ky++)
-            for (int64_t kx = 0; kx < g->kw; kx++, tap++)
+            for (int64_t kx = 0; kx < g->kw; kx++, tap++) {
+                int64_t step;
+                const int64_t at = source(g, n, o, (const int64_t[]){ kz, ky, kx }, oc / og * ig);
+                if (at < 0)
+                    continue; /* padding is real zero */
+                const uint8_t *x = c->x + at, *w = c->w + weight_index(g, oc, tap, &step);
                 for (int64_t ic = 0; ic < ig; ic++) {
-                    const int64_t at = source(g, n, o, (const int64_t[]){ kz, ky, kx }, oc / og * ig + ic);
-                    if (at < 0)
-                        continue; /* padding is real zero */
-                    const int64_t wi = weight_index(g, oc, ic, tap);
-                    const int64_t xv = c->sx ? (int8_t)c->x[at] : c->x[at], wv = c->sw ? (int8_t)c->w[wi] : c->w[wi];
-                    v += (xv - c->zx) * (wv - (c->zw ? c->zw[(size_t)oc * c->zw_step] : 0));
+                    const int64_t xv = c->sx ? (int8_t)x[ic] : x[ic], wv = c->sw ? (int8_t)w[ic * step] : w[ic * step];
+                    v += (xv - c->zx) * (wv - zw);
                 }
+            }
     c->acc[pixel * (size_t)g->oc + (size_t)oc] = (int32_t)(uint32_t)v;
 }
 
