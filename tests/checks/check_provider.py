@@ -110,25 +110,38 @@ def in_one_file(path):
     return not any(t.data_location == onnx.TensorProto.EXTERNAL for t in onnx.load(path, load_external_data=False).graph.initializer)
 
 
+class Judges:
+    """What ONNX Runtime's own provider gives at each level, and our runtime alone, for one file: both are asked once."""
+
+    def __init__(self, ort, path, rows, levels):
+        self.path, self.rows, self.alone = path, rows, None
+        self.want = {}
+        for level in levels:
+            theirs = session(ort, str(path), level, False)
+            self.want[level] = [theirs.run(None, r) for r in rows]
+
+    def ours_alone(self):
+        if self.alone is None:
+            self.alone = [outputs_alone(self.path, r) for r in self.rows]
+        return None if None in self.alone else self.alone
+
+
 class Look:
     """What one model did at one level."""
 
-    def __init__(self, ort, path, level, source, rows, log, options):
+    def __init__(self, ort, judges, level, source, log, options):
         import numpy as np
-        given = str(path) if source == "path" else Path(path).read_bytes()
+        path = judges.path
         with errors_to(log):
-            ours = session(ort, given, level, True, options)
+            ours = session(ort, str(path) if source == "path" else Path(path).read_bytes(), level, True, options)
         text = log.read_text(errors="replace")
         said = [tuple(map(int, m)) for m in SAID.findall(text)]
         self.claimed, self.nodes = said[-1] if said and "claims nothing more" not in text else (0, -1)
-        theirs = session(ort, given, level, False)
-        self.got = [ours.run(None, r) for r in rows]
-        self.want = [theirs.run(None, r) for r in rows]
-        self.db = min((sqnr(w, g) for ws, gs in zip(self.want, self.got) for w, g in zip(ws, gs)), default=float("inf"))
+        got = [ours.run(None, r) for r in judges.rows]
+        self.db = min((sqnr(w, g) for ws, gs in zip(judges.want[level], got) for w, g in zip(ws, gs)), default=float("inf"))
         self.same = None
-        if self.claimed == self.nodes and not may_be_given(path):
-            alone = [outputs_alone(path, r) for r in rows]
-            self.same = None if None in alone else all(w.tobytes() == np.asarray(g).tobytes() for ws, gs in zip(alone, self.got) for w, g in zip(ws, gs))
+        if self.claimed == self.nodes and not may_be_given(path) and (alone := judges.ours_alone()):
+            self.same = all(w.tobytes() == np.asarray(g).tobytes() for ws, gs in zip(alone, got) for w, g in zip(ws, gs))
 
 
 def threads_agree(ort, path, name, inputs, runs):
@@ -391,21 +404,22 @@ def inside(args, count):
         for i, m in enumerate(models):
             if not m.data or not wanted(m.name):
                 continue
+            given_rows = None
             for kind in (*KINDS, "NNCF") if args.whole else [KINDS[(i + k) % len(KINDS)] for k in range(2 if args.turns else len(KINDS))]:
+                levels = LEVELS if kind == "ours, QDQ" or args.whole else (0, 99)
                 try:
-                    rows = [{k: np.asarray(v) for k, v in Rows(m).get(i).items()} for i in range(2)]
+                    given_rows = given_rows or Rows(m)
+                    rows = [{k: np.asarray(v) for k, v in given_rows.get(r).items()} for r in range(2)]
                     with errors_to(at / "log"):
                         path = Path(quantizers.write(qconvert, m, kind, str(at / "made.onnx")))
-                    for level in (0, 99):
-                        session(ort, str(path), level, False).run(None, rows[0])
+                    judges = Judges(ort, path, rows, levels)
                 except (Exception, SystemExit) as e:  # what ONNX Runtime or a quantizer does not take says nothing about the provider
                     if args.verbose:
                         print(f"    {m.name}, {kind}: {str(e)[:100]}")
                     continue
                 given = "bytes" if in_one_file(path) else "path"
-                levels = LEVELS if kind == "ours, QDQ" or args.whole else (0, 99)
                 for level, claim in [(level, "paying") for level in levels] + [(level, "all") for level in levels]:
-                    judge(count, ort, (m.name, kind, level, claim), path, given if level == 1 else "path", rows, at / "log")
+                    judge(count, ort, (m.name, kind, level, claim), judges, given if level == 1 else "path", at / "log")
     return count.finish()
 
 
@@ -415,16 +429,16 @@ def on_integers(path):
     return any("Quant" in n.op_type or "QLinear" in n.op_type or "Integer" in n.op_type for n in onnx.load(path, load_external_data=False).graph.node)
 
 
-def judge(count, ort, names, path, source, rows, log):
+def judge(count, ort, names, judges, source, log):
     name, kind, level, claim = names
     what = f"{name}, {kind}, level {level}, {claim}"
     try:
-        look = Look(ort, path, level, source, rows, log, {"claim": claim})
+        look = Look(ort, judges, level, source, log, {"claim": claim})
     except Exception as e:
         count.hold(what, False, f"{type(e).__name__}: {str(e)[:300]}")
         return
     told = f"{look.claimed} of {look.nodes} claimed, {look.db:.1f} dB to ONNX Runtime's, {'same' if look.same else 'other'} bits as ours"
-    if claim == "paying" and kind == "float" and not on_integers(path):
+    if claim == "paying" and kind == "float" and not on_integers(judges.path):
         good = look.claimed == 0 and look.db == float("inf")
     elif look.same is not None and level == 0:
         good = look.same
