@@ -162,7 +162,7 @@ bool oct_item_is_list(const oct_item *x)
     return x && x->kind == OCT_ITEM_LIST;
 }
 
-bool oct_item_is_object(const oct_item *x)
+static bool is_object(const oct_item *x)
 {
     return x && x->kind == OCT_ITEM_OBJECT;
 }
@@ -171,9 +171,9 @@ bool oct_item_is_any(const oct_item *x)
 {
     if (!x || x->kind == OCT_ITEM_NULL || x->kind == OCT_ITEM_FALSE)
         return false;
-    return oct_item_is_list(x) || oct_item_is_object(x) ? x->count > 0
-           : x->kind == OCT_ITEM_TEXT                   ? *x->of.text != 0
-           : x->kind == OCT_ITEM_NUMBER                 ? !isnan(x->of.number) && x->of.number != 0
-           : x->kind == OCT_ITEM_WHOLE                  ? x->of.whole != 0
-                                                        : true;
+    return oct_item_is_list(x) || is_object(x) ? x->count > 0
+           : x->kind == OCT_ITEM_TEXT          ? *x->of.text != 0
+           : x->kind == OCT_ITEM_NUMBER        ? !isnan(x->of.number) && x->of.number != 0
+           : x->kind == OCT_ITEM_WHOLE         ? x->of.whole != 0
+                                               : true;
 }

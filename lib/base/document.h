@@ -38,7 +38,6 @@ bool oct_item_true(const oct_item *x, const char *path);
 size_t oct_item_count(const oct_item *x, const char *path); /* of a list or an object, how many it has */
 
 bool oct_item_is_list(const oct_item *x);
-bool oct_item_is_object(const oct_item *x);
 /* Whether there is something to show: neither absent nor null, false, 0, NaN or empty. */
 bool oct_item_is_any(const oct_item *x);
 

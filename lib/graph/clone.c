@@ -23,7 +23,8 @@ static bool clone_node(oct_arena *a, oct_node *n)
     return n->in && n->out && n->captured && n->attr;
 }
 
-oct_status oct_graph_clone_into(const oct_graph *g, oct_graph *c, oct_err *err)
+/* Fills c, an empty graph with arena and outer graph, with a copy of g. */
+static oct_status clone_into(const oct_graph *g, oct_graph *c, oct_err *err)
 {
     oct_arena *a = c->arena;
     oct_graph *outer = c->outer;
@@ -62,7 +63,7 @@ static oct_status clone_graphs(oct_graph *g, oct_attr *attr, oct_err *err)
         return oct_nomem(err);
     for (int i = 0; i < attr->n; i++) {
         OCT_TRY(oct_graph_new_nested(g, &list[i], err));
-        OCT_TRY(oct_graph_clone_into(attr->graphs[i], list[i], err));
+        OCT_TRY(clone_into(attr->graphs[i], list[i], err));
     }
     attr->graphs = list;
     return OCT_OK;
@@ -109,7 +110,7 @@ oct_status oct_graph_clone(const oct_graph *g, oct_graph **copy, oct_err *err)
     if (!c)
         return oct_nomem(err);
     oct_arena *a = c->arena;
-    oct_status s = oct_graph_clone_into(g, c, err);
+    oct_status s = clone_into(g, c, err);
     if (s == OCT_OK && g->outer)
         s = stand_alone(c, g, err);
     if (s != OCT_OK)

@@ -18,8 +18,6 @@ oct_status oct_names_taken(oct_graph *g, const char *name, bool *taken, oct_err 
 bool oct_names_add(oct_graph *g, const char *name);
 void oct_names_drop(oct_graph *g, const char *name);
 
-/* Fills c, an empty graph with arena and outer graph, with a copy of g. */
-oct_status oct_graph_clone_into(const oct_graph *g, oct_graph *c, oct_err *err);
 /* Copies a node's nested graphs into g, which already owns the node's other lists. */
 oct_status oct_graph_clone_nested(oct_graph *g, oct_node *n, oct_err *err);
 

@@ -48,7 +48,8 @@ static void put_quant(oct_buf *b, const oct_quant *q)
         oct_buf_printf(b, " in blocks of %lld", (long long)q->block);
 }
 
-void oct_value_put_type(const oct_graph *g, int value, oct_buf *b)
+/* "float32 [N,3,32,32]", or "u8 [1,16] scale 0.0235 zero point 3". */
+static void put_type(const oct_graph *g, int value, oct_buf *b)
 {
     const oct_value *v = &g->value[value];
     static const char *const kind[] = { "", "sequence of ", "optional ", "optional sequence of " };
@@ -68,7 +69,7 @@ static void put_value(const oct_graph *g, int value, oct_buf *b)
     }
     put_name(b, oct_value_name(g, value));
     oct_buf_puts(b, ": ");
-    oct_value_put_type(g, value, b);
+    put_type(g, value, b);
 }
 
 static void put_attribute(const oct_attr *a, oct_buf *b)

@@ -11,7 +11,5 @@
 void oct_graph_put_text(const oct_graph *g, oct_buf *b);
 /* Appends the graph in the language of Graphviz: nodes with their operators, edges with names, types and shapes. */
 void oct_graph_put_dot(const oct_graph *g, oct_buf *b);
-/* "float32 [N,3,32,32]", or "u8 [1,16] scale 0.0235 zero point 3". */
-void oct_value_put_type(const oct_graph *g, int value, oct_buf *b);
 
 #endif

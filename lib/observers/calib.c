@@ -279,7 +279,8 @@ bool oct_calib_missing(const oct_calib *c, oct_buf *b)
     return any;
 }
 
-bool oct_calib_same_pin(const oct_calib_tensor *a, const oct_calib_tensor *b)
+/* Whether two tensors have the same pin, or none has one. */
+static bool same_pin(const oct_calib_tensor *a, const oct_calib_tensor *b)
 {
     if (!a->pinned || !b->pinned)
         return a->pinned == b->pinned;
@@ -287,7 +288,8 @@ bool oct_calib_same_pin(const oct_calib_tensor *a, const oct_calib_tensor *b)
            a->exact.scale == b->exact.scale && a->exact.zero == b->exact.zero;
 }
 
-oct_range oct_calib_range(const oct_calib_tensor *t)
+/* The range of a tensor: the pinned one, or that of the values seen. */
+static oct_range range_of(const oct_calib_tensor *t)
 {
     return t->pinned ? t->pin : (oct_range){ t->stats.min, t->stats.max };
 }
@@ -298,7 +300,7 @@ static oct_status check_tensors(const oct_calib *a, const oct_calib *b, oct_err 
         const oct_calib_tensor *y = b->tensors[i], *x = oct_calib_find(a, y->name);
         if (!x)
             return oct_fail(err, OCT_EUSAGE, "tensor '%s' is in one of the tables only", y->name);
-        if (x->pinned && y->pinned && !oct_calib_same_pin(x, y))
+        if (x->pinned && y->pinned && !same_pin(x, y))
             return oct_fail(err, OCT_EUSAGE, "tensor '%s' is pinned to different ranges", y->name);
         if (x->stats.n && y->stats.n && x->chan.channels != y->chan.channels)
             return oct_fail(err, OCT_EUSAGE, "tensor '%s' has %zu channels in one table, %zu in the other", y->name,
@@ -403,7 +405,7 @@ static bool same_chan(const oct_chan_stats *a, const oct_chan_stats *b)
 
 static bool same_tensor(const oct_calib_tensor *a, const oct_calib_tensor *b)
 {
-    if (a->off != b->off || !oct_calib_same_pin(a, b))
+    if (a->off != b->off || !same_pin(a, b))
         return false;
     return oct_stats_equal(&a->stats, &b->stats) && same_chan(&a->chan, &b->chan);
 }
@@ -412,7 +414,7 @@ static double change_of(const oct_calib_tensor *a, const oct_calib_tensor *b)
 {
     if (!a || !b)
         return 1;
-    oct_range x = oct_calib_range(a), y = oct_calib_range(b);
+    oct_range x = range_of(a), y = range_of(b);
     double move = fmax(fabs((double)x.lo - y.lo), fabs((double)x.hi - y.hi));
     double width = fmax((double)x.hi - x.lo, (double)y.hi - y.lo);
     return move == 0 ? 0 : width > 0 ? move / width : 1;

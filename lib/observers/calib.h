@@ -88,11 +88,6 @@ const oct_calib_shard *oct_calib_moved(const oct_calib *c, const oct_calib *from
  * whether any are missing. Names of sets are as in the table, and not safe to print. */
 bool oct_calib_missing(const oct_calib *c, oct_buf *b);
 
-/* The range of a tensor: the pinned one, or that of the values seen. */
-oct_range oct_calib_range(const oct_calib_tensor *t);
-/* Whether two tensors have the same pin, or none has one. */
-bool oct_calib_same_pin(const oct_calib_tensor *a, const oct_calib_tensor *b);
-
 /* NULL: there is no such tensor. */
 oct_calib_tensor *oct_calib_find(const oct_calib *c, const char *name);
 /* Finds a tensor, or adds it with empty statistics. OCT_ENOMEM. */

@@ -177,12 +177,26 @@ static oct_status call(oct_plan *p, int id, oct_datum *const *in, oct_datum **ou
     return op->exec(&x, err);
 }
 
+/* The operand of a tensor; its type is OCT_UNDEFINED if the value is not a tensor. */
+static oct_operand operand_of(const oct_datum *x)
+{
+    oct_operand t = { .value = -1 };
+    if (x->kind != OCT_DATUM_TENSOR)
+        return t;
+    t.dtype = x->t.dtype;
+    t.rank = x->t.rank;
+    t.count = x->t.count;
+    t.data = (void *)(uintptr_t)x->t.data;
+    memcpy(t.dims, x->dims, sizeof t.dims);
+    return t;
+}
+
 static oct_status show(const oct_plan *p, int v, const oct_datum *x, oct_err *err)
 {
     const size_t tap = p->tap && is_plannable(x) ? rt_tap_of(p, p->g->value[v].name) : OCT_NO_TAP;
     if (tap == OCT_NO_TAP)
         return OCT_OK;
-    oct_operand t = rt_operand_of(x);
+    oct_operand t = operand_of(x);
     t.value = v;
     return p->tap(p->tap_arg, tap, &t, err);
 }
@@ -315,26 +329,13 @@ oct_status rt_stage_run(oct_plan *p, oct_datum *const *in, oct_err *err)
         s->all_in |= !any;
     }
     for (size_t i = 0; i < p->g->n_output; i++)
-        p->output[i]->t = rt_operand_of(s->datum[p->g->output[i]]);
+        p->output[i]->t = operand_of(s->datum[p->g->output[i]]);
     return OCT_OK;
 }
 
 oct_datum *rt_stage_output(const oct_plan *p, size_t i)
 {
     return p->staged->datum[p->g->output[i]];
-}
-
-oct_operand rt_operand_of(const oct_datum *x)
-{
-    oct_operand t = { .value = -1 };
-    if (x->kind != OCT_DATUM_TENSOR)
-        return t;
-    t.dtype = x->t.dtype;
-    t.rank = x->t.rank;
-    t.count = x->t.count;
-    t.data = (void *)(uintptr_t)x->t.data;
-    memcpy(t.dims, x->dims, sizeof t.dims);
-    return t;
 }
 
 /* ---- making ---- */

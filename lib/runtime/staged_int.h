@@ -80,7 +80,4 @@ oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t
                        oct_err *err);
 void rt_free_body(rt_body *b);
 
-/* The operand of a tensor; its type is OCT_UNDEFINED if the value is not a tensor. */
-oct_operand rt_operand_of(const oct_datum *x);
-
 #endif

@@ -58,7 +58,8 @@ static bool is_data(const char *path)
            (dot && oct_looks_like_data(path) && strcasecmp(dot, ".pb") != 0);
 }
 
-oct_status tool_load(void *cli, const char *path, oct_model **m, oct_err *err)
+/* Loads a model; cli: oct_cli *. OCT_EUSAGE with a hint to --data: it is a folder, or its name is that of samples. */
+static oct_status load(void *cli, const char *path, oct_model **m, oct_err *err)
 {
     if (is_data(path)) {
         oct_fail(err, OCT_EUSAGE, "'%s' is not an ONNX model", path);
@@ -71,12 +72,12 @@ oct_status tool_load(void *cli, const char *path, oct_model **m, oct_err *err)
     return s;
 }
 
-void tool_say_progress(void *cli, const char *what, int64_t done, int64_t total)
+static void say_progress(void *cli, const char *what, int64_t done, int64_t total)
 {
     oct_progress_report(&((oct_cli *)cli)->progress, what, done, total);
 }
 
-void tool_say_note(void *cli, int level, const char *text)
+static void say_note(void *cli, int level, const char *text)
 {
     if (level == OCT_NOTE_WARNING)
         oct_cli_warn(cli, "%s", text);
@@ -99,15 +100,7 @@ octet_samples tool_samples(const oct_cli *cli, const tool_data *d)
 
 oct_voice tool_voice(oct_cli *cli)
 {
-    return (oct_voice){ tool_say_note, tool_say_progress, cli, tool_load };
-}
-
-oct_status tool_write_json(const char *path, oct_json *j, oct_err *err)
-{
-    oct_json_close(j);
-    const oct_status st = oct_write_text(path, j->out, err);
-    oct_buf_free(j->out);
-    return st;
+    return (oct_voice){ say_note, say_progress, cli, load };
 }
 
 oct_status tool_write_report(const char *path, void (*print)(const oct_item *report, oct_buf *out),

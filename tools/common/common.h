@@ -21,9 +21,6 @@ oct_status tool_start(oct_cli *cli, oct_err *err);
 /* The last call: oct_cli_finish, and an end to the claims of outputs. */
 int tool_finish(oct_cli *cli, oct_status s, oct_err *err);
 
-/* Loads a model; cli: oct_cli *. OCT_EUSAGE with a hint to --data: it is a folder, or its name is that of samples. */
-oct_status tool_load(void *cli, const char *path, oct_model **m, oct_err *err);
-
 /* The options about samples. */
 typedef struct tool_data {
     oct_cli_list specs, preprocess;
@@ -81,14 +78,9 @@ static inline octet_texts tool_texts(oct_cli_list l)
 /* Parses d->shard into shard_i and shard_n. "auto" takes both from the environment, and "auto/n" only the part.
  * OCT_EUSAGE. */
 oct_status tool_read_shard(tool_data *d, oct_err *err);
-/* Functions for the listener of an oct_conversion whose argument is the oct_cli: progress, and lines according to their
- * level. */
-void tool_say_progress(void *cli, const char *what, int64_t done, int64_t total);
-void tool_say_note(void *cli, int level, const char *text);
+/* Progress, notes by their level, and loading of models, with the cli as the argument. */
 oct_voice tool_voice(oct_cli *cli);
 
-/* Closes the outermost level of j, writes the text and frees it. */
-oct_status tool_write_json(const char *path, oct_json *j, oct_err *err);
 /* Prints a report in some form to a file; nothing if path is NULL. OCT_ENOMEM: report is NULL, as of a document for
  * which memory ran out. */
 oct_status tool_write_report(const char *path, void (*print)(const oct_item *report, oct_buf *out),

@@ -18,7 +18,7 @@ struct oct_sound {
     int64_t n;             /* samples at the wanted rate */
 };
 
-void oct_sound_close(oct_sound *s)
+static void close_sound(oct_sound *s)
 {
     if (!s)
         return;
@@ -63,15 +63,15 @@ static oct_status finish(oct_status st, oct_sound *s, const char *name, oct_soun
 {
     if (st != OCT_OK) {
         oct_within(err, "%s", name);
-        oct_sound_close(s);
+        close_sound(s);
         return st;
     }
     *out = s;
     return OCT_OK;
 }
 
-oct_status oct_sound_open(const char *path, const oct_input_desc *in, const oct_steps *steps, oct_resampler *filter,
-                          oct_sound **out, oct_err *err)
+static oct_status open_sound(const char *path, const oct_input_desc *in, const oct_steps *steps, oct_resampler *filter,
+                             oct_sound **out, oct_err *err)
 {
     oct_sound *s = oct_calloc(1, sizeof *s);
     if (!s)
@@ -80,14 +80,17 @@ oct_status oct_sound_open(const char *path, const oct_input_desc *in, const oct_
     s->steps = steps;
     oct_status st = oct_map_open(&s->map, path, err);
     if (st != OCT_OK) {
-        oct_sound_close(s);
+        close_sound(s);
         return st;
     }
     return finish(look(s, s->map.data, s->map.size, filter, err), s, path, out, err);
 }
 
-oct_status oct_sound_take(oct_array *bytes, const char *name, const oct_input_desc *in, const oct_steps *steps,
-                          oct_resampler *filter, oct_sound **out, oct_err *err)
+/* Opens the file, or takes over bytes (a member of an archive), which are empty afterwards, also on failure. *filter,
+ * zeroed at first, keeps the last filter for recordings of the same rate; filter, in and s must outlive the recording.
+ * name is for messages. OCT_EMALFORMED also if there are no samples or not the asked channel. */
+static oct_status take_sound(oct_array *bytes, const char *name, const oct_input_desc *in, const oct_steps *steps,
+                             oct_resampler *filter, oct_sound **out, oct_err *err)
 {
     oct_sound *s = oct_calloc(1, sizeof *s);
     if (!s) {
@@ -106,7 +109,7 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return a / b + (a % b != 0);
 }
 
-int64_t oct_sound_windows(const oct_sound *s)
+static int64_t windows_of(const oct_sound *s)
 {
     const int64_t frame = s->steps->frame, hop = s->steps->hop ? s->steps->hop : frame, lead = s->steps->lead;
     if (!frame)
@@ -276,7 +279,7 @@ oct_status oct_sounds_init(oct_sounds *s, const oct_feed_ctx *ctx, oct_err *err)
 void oct_sounds_close(oct_sounds *s)
 {
     for (size_t i = 0; s->sound && i < s->ctx->n; i++) {
-        oct_sound_close(s->sound[i]);
+        close_sound(s->sound[i]);
         s->sound[i] = NULL;
     }
     s->windows = s->window = 0;
@@ -302,7 +305,7 @@ bool oct_sounds_cut(const oct_sounds *s)
 
 static oct_status add(oct_sounds *s, size_t input, const char *name, oct_err *err)
 {
-    const int64_t n = oct_sound_windows(s->sound[input]);
+    const int64_t n = windows_of(s->sound[input]);
     if (s->windows && n != s->windows)
         return oct_fail(err, OCT_EMALFORMED, "%s: has %lld windows, and the recording beside it %lld", name,
                         (long long)n, (long long)s->windows);
@@ -312,13 +315,13 @@ static oct_status add(oct_sounds *s, size_t input, const char *name, oct_err *er
 
 oct_status oct_sounds_open(oct_sounds *s, size_t i, const char *path, oct_err *err)
 {
-    OCT_TRY(oct_sound_open(path, &s->ctx->inputs[i], &s->ctx->steps[i], &s->filter[i], &s->sound[i], err));
+    OCT_TRY(open_sound(path, &s->ctx->inputs[i], &s->ctx->steps[i], &s->filter[i], &s->sound[i], err));
     return add(s, i, path, err);
 }
 
 oct_status oct_sounds_take(oct_sounds *s, size_t i, oct_array *bytes, const char *name, oct_err *err)
 {
-    OCT_TRY(oct_sound_take(bytes, name, &s->ctx->inputs[i], &s->ctx->steps[i], &s->filter[i], &s->sound[i], err));
+    OCT_TRY(take_sound(bytes, name, &s->ctx->inputs[i], &s->ctx->steps[i], &s->filter[i], &s->sound[i], err));
     return add(s, i, name, err);
 }
 

@@ -11,16 +11,6 @@
 
 typedef struct oct_sound oct_sound;
 
-/* Opens the file, or takes over bytes (a member of an archive), which are empty afterwards, also on failure. *filter,
- * zeroed at first, keeps the last filter for recordings of the same rate; filter, in and s must outlive the recording.
- * name is for messages. OCT_EMALFORMED also if there are no samples or not the asked channel. */
-oct_status oct_sound_open(const char *path, const oct_input_desc *in, const oct_steps *s, oct_resampler *filter,
-                          oct_sound **out, oct_err *err);
-oct_status oct_sound_take(oct_array *bytes, const char *name, const oct_input_desc *in, const oct_steps *s,
-                          oct_resampler *filter, oct_sound **out, oct_err *err);
-void oct_sound_close(oct_sound *s); /* NULL allowed */
-
-int64_t oct_sound_windows(const oct_sound *s); /* 1 or more */
 /* Window k as a part with the rank of the input. Time is its last dimension, or the last but one if the last dimension
  * has size 1. With log-mel=, fbank= or mfcc= it holds features of the window's frames, [frames][features] or the other
  * way round as the input's dimensions say; an input of fixed time takes so many, of a window that ends early or is

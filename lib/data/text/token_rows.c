@@ -14,7 +14,8 @@ static const struct {
     { "position_ids", 0, 1, OCT_FILL_COUNT },
 };
 
-bool oct_token_named(const char *input, const char *name)
+/* Whether an input has this name. What follows a colon is ignored (input_ids:0). */
+static bool is_named(const char *input, const char *name)
 {
     const size_t n = strlen(name);
     return strncmp(input, name, n) == 0 && (input[n] == 0 || input[n] == ':');
@@ -23,15 +24,14 @@ bool oct_token_named(const char *input, const char *name)
 static int made_as(const char *input)
 {
     for (size_t i = 0; i < OCT_COUNT(made); i++)
-        if (oct_token_named(input, made[i].name))
+        if (is_named(input, made[i].name))
             return (int)i;
     return -1;
 }
 
 bool oct_token_types(const oct_feed_ctx *ctx, size_t i)
 {
-    return oct_token_named(ctx->inputs[i].name, "token_type_ids") ||
-           oct_token_named(ctx->inputs[i].name, "segment_ids");
+    return is_named(ctx->inputs[i].name, "token_type_ids") || is_named(ctx->inputs[i].name, "segment_ids");
 }
 
 static oct_status check_rank(const oct_input_desc *in, oct_err *err)
@@ -49,7 +49,7 @@ oct_status oct_token_input(const oct_feed_ctx *ctx, size_t *at, oct_err *err)
 {
     size_t others = 0;
     for (size_t i = 0; i < ctx->n; i++) {
-        if (oct_token_named(ctx->inputs[i].name, "input_ids")) {
+        if (is_named(ctx->inputs[i].name, "input_ids")) {
             *at = i;
             return check_rank(&ctx->inputs[i], err);
         }

@@ -14,8 +14,6 @@
 
 /* Finds the input of the ids. OCT_EUNSUPPORTED if none or several are possible, or if it is not [samples, tokens]. */
 oct_status oct_token_input(const oct_feed_ctx *ctx, size_t *at, oct_err *err);
-/* Whether an input has this name. What follows a colon is ignored (input_ids:0). */
-bool oct_token_named(const char *input, const char *name);
 
 /* A row for s64[n] of input i, to be filled by the caller: owned by the part. OCT_ENOMEM. */
 oct_status oct_token_row(const oct_feed_ctx *ctx, size_t ids, size_t i, int64_t n, oct_part *part, oct_err *err);

@@ -96,7 +96,8 @@ oct_status oct_part_parse(oct_part *p, const void *data, size_t size, const char
     return OCT_OK;
 }
 
-oct_status oct_part_open(oct_part *p, const char *path, oct_err *err)
+/* path: borrowed. Errors as of oct_sections_open. */
+static oct_status open_part(oct_part *p, const char *path, oct_err *err)
 {
     oct_map m;
     *p = (oct_part){ .path = path };
@@ -174,7 +175,7 @@ oct_status oct_parts_open(oct_parts *p, const char *const *path, size_t n, oct_e
     *p = (oct_parts){ .v = oct_calloc(n + 1, sizeof *p->v) };
     oct_status s = p->v ? OCT_OK : oct_nomem(err);
     for (size_t i = 0; s == OCT_OK && i < n; i++) {
-        if ((s = oct_part_open(&p->v[i], path[i], err)) == OCT_OK) {
+        if ((s = open_part(&p->v[i], path[i], err)) == OCT_OK) {
             p->n++;
             s = check_same(&p->v[0], &p->v[i], err);
         }

@@ -36,8 +36,6 @@ typedef struct oct_part {
     oct_bytes rest; /* what belongs to no sample */
 } oct_part;
 
-/* path: borrowed. Errors as of oct_sections_open. */
-oct_status oct_part_open(oct_part *p, const char *path, oct_err *err);
 /* The same for bytes in memory, which are borrowed. label: their name in messages. */
 oct_status oct_part_parse(oct_part *p, const void *data, size_t size, const char *label, oct_err *err);
 void oct_part_close(oct_part *p);

@@ -64,8 +64,6 @@ void ev_page_bytes(const ev_page *p, double bytes);
 void ev_page_ms(const ev_page *p, double ms);
 /* A metric's value in its unit; nothing for NaN. */
 void ev_page_value(const ev_page *p, const oct_item *metric, double v);
-/* The kind of most quantized layers of the model in the loop. */
-const char *ev_page_model_kind(const ev_page *p);
 /* The name of a file without its folders. */
 const char *ev_page_base(const char *path);
 /* The kind of computation, which determines the colour in all charts: "int8", "int16", "half", "blocks" or "float".

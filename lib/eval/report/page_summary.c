@@ -22,7 +22,7 @@ void ev_put_batch(ev_page *p)
     ev_page_text(p, oct_report_batch(text, sizeof text, p->report, p->model));
 }
 
-const char *ev_page_model_kind(const ev_page *p)
+static const char *model_kind(const ev_page *p)
 {
     static const char *const kinds[] = { "int8", "int16", "half", "blocks" };
     const oct_item *measured = oct_item_at(p->model, "layers"), *decided = oct_item_at(p->model, "nodes"),
@@ -38,7 +38,7 @@ const char *ev_page_model_kind(const ev_page *p)
 
 void ev_put_model_kind(ev_page *p)
 {
-    oct_buf_puts(p->b, ev_page_model_kind(p));
+    oct_buf_puts(p->b, model_kind(p));
 }
 
 /* A bar beside those of the other models. words: the path of the number in a model. */
@@ -48,7 +48,7 @@ void ev_form_bar_cell(const ev_page *p, const oct_item *x, const char *words)
     for (const oct_item *m = NULL; (m = oct_item_next(p->models, m));)
         most = fmax(most, oct_item_number(m, words));
     oct_buf_printf(p->b, "<td class=\"strip\"><span class=\"bar %s\" style=\"width:%.1f%%\"></span></td>",
-                   ev_page_model_kind(p), 100 * oct_item_number(x, "") / most);
+                   model_kind(p), 100 * oct_item_number(x, "") / most);
 }
 
 /* "Meets all 3 gates; for 1 the measurement does not suffice to be certain." Green and red are used only for certain

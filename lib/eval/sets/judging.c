@@ -13,7 +13,7 @@ oct_set_kind oct_judging_kind(const oct_judging *j)
     return j->truth ? oct_truth_kind(j->truth) : OCT_SET_CLASSES;
 }
 
-bool oct_output_fits(const oct_decode_output *p, const oct_set_tensor *t)
+static bool fits(const oct_decode_output *p, const oct_set_tensor *t)
 {
     if (p->name && strcmp(p->name, t->name) != 0)
         return false;
@@ -53,7 +53,7 @@ oct_status oct_output_find(const oct_decode_output *p, int rank, const oct_set_t
 {
     char text[160];
     for (size_t i = 0; i < n; i++)
-        if (oct_output_fits(p, &out[i]) && (p->name || p->rank || !rank || out[i].rank == rank)) {
+        if (fits(p, &out[i]) && (p->name || p->rank || !rank || out[i].rank == rank)) {
             *t = &out[i];
             return OCT_OK;
         }

@@ -22,7 +22,6 @@ oct_set_kind oct_judging_kind(const oct_judging *j);
  * Without a name or a pattern it is the first one with `rank` dimensions (0: any). */
 oct_status oct_output_find(const oct_decode_output *p, int rank, const oct_set_tensor *out, size_t n,
                            const oct_set_tensor **t, oct_err *err);
-bool oct_output_fits(const oct_decode_output *p, const oct_set_tensor *t);
 
 /* Which built-in rules for detectors suit the outputs of a model. */
 enum { OCT_GUESSES = 4 };

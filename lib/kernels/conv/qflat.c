@@ -22,7 +22,8 @@ static bool is_small(const oct_conv_geom *g)
     return true;
 }
 
-bool oct_qflat_plan_of(const oct_conv_geom *g, oct_qflat_plan *p)
+/* Convolutions of one group in the plane. False also where sizes overflow. */
+static bool plan_of(const oct_conv_geom *g, oct_qflat_plan *p)
 {
     enum { ROOM = OCT_QBLOCK_STEP };
     if (g->transposed || g->groups != 1 || g->kd != 1 || g->d != 1 || g->od != 1 || g->pd != 0 || !is_small(g))
@@ -50,7 +51,7 @@ bool oct_qflat_plan_of(const oct_conv_geom *g, oct_qflat_plan *p)
 static bool suits(const oct_conv_geom *g)
 {
     oct_qflat_plan p;
-    return !oct_conv_is_dense(g) && !oct_conv_is_depthwise(g) && oct_qflat_plan_of(g, &p);
+    return !oct_conv_is_dense(g) && !oct_conv_is_depthwise(g) && plan_of(g, &p);
 }
 
 /* By a kernel of blocks. */
@@ -61,7 +62,7 @@ static oct_choice cost(const oct_conv_geom *g, oct_isa have)
     const oct_qgemm_kernel *k = oct_qgemm_kernels(&n);
     oct_qflat_plan p;
     for (size_t i = 0; i < n; i++)
-        if (k[i].block && (k[i].isa & ~have) == 0 && oct_qflat_plan_of(g, &p)) {
+        if (k[i].block && (k[i].isa & ~have) == 0 && plan_of(g, &p)) {
             const oct_extent e = { p.positions * (size_t)g->n, (size_t)g->oc,
                                    p.taps * oct_round_up(p.fold * (size_t)g->c, k[i].kr), 0 };
             oct_choice_offer(&c, &k[i], OCT_QFLAT_NAME, &e,
@@ -79,7 +80,7 @@ static size_t copy_bytes(const oct_qflat_plan *p)
 static bool sizes(oct_qconv *p, const void *kernel, oct_conv_sizes *s)
 {
     oct_qflat_plan flat;
-    return oct_qflat_plan_of(&p->g, &flat) && oct_qproduct_sizes(p, kernel, flat.fold, false, s) &&
+    return plan_of(&p->g, &flat) && oct_qproduct_sizes(p, kernel, flat.fold, false, s) &&
            oct_add_size(s->shared, copy_bytes(&flat), &s->shared);
 }
 
@@ -141,7 +142,7 @@ static void run(const oct_qconv_job *j)
 {
     const oct_conv_geom *g = &j->p->g;
     job w = { .g = g, .x = j->x, .copy = j->shared, .pad = (uint8_t)j->zx };
-    if (!oct_qflat_plan_of(g, &w.p))
+    if (!plan_of(g, &w.p))
         return;
     size_t *at = (size_t *)(void *)(w.copy + w.p.bytes);
     const oct_qflat flat = { .tap = at, .line = w.p.columns / w.p.advance, .width = (size_t)g->ow };

@@ -29,7 +29,4 @@ typedef struct oct_qflat_plan {
 /* The name of its line of costs: the product over positions, and the copy. */
 #define OCT_QFLAT_NAME "oct_qflat__amx"
 
-/* Convolutions of one group in the plane. False also where sizes overflow. */
-bool oct_qflat_plan_of(const oct_conv_geom *g, oct_qflat_plan *p);
-
 #endif

@@ -111,7 +111,8 @@ static oct_status pick_strings(const oct_ml_labels *l, const int64_t *at, int64_
     return st;
 }
 
-oct_status oct_ml_labels_pick(const oct_ml_labels *l, const int64_t *at, int64_t rows, oct_datum **out, oct_err *err)
+/* The labels at at[rows] as a tensor [rows]. */
+static oct_status pick_labels(const oct_ml_labels *l, const int64_t *at, int64_t rows, oct_datum **out, oct_err *err)
 {
     if (l->strings)
         return pick_strings(l, at, rows, out, err);
@@ -156,7 +157,7 @@ oct_status oct_ml_classify(oct_exec *x, const oct_ml_labels *l, int64_t n_scores
         if ((s = score(state, &o, r, v, &at[r], err)) == OCT_OK)
             oct_elem_store(OCT_F32, oct_datum_data(*scores), r * n_scores, 1, n_scores, OCT_DOM_D, v);
     if (s == OCT_OK)
-        s = oct_ml_labels_pick(l, at, rows, &x->out[0], err);
+        s = pick_labels(l, at, rows, &x->out[0], err);
     oct_free(v);
     oct_datum_unref(spare);
     return s;

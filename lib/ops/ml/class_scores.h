@@ -33,8 +33,6 @@ oct_status oct_ml_rows(const oct_operand *x, int64_t *rows, int64_t *features, o
 oct_status oct_ml_targets_infer(const oct_infer *c, const char *count, oct_err *err);
 /* Sets the outputs of a classifier: labels [rows] and scores [rows, n_scores]. */
 oct_status oct_ml_classes_infer(const oct_infer *c, const oct_ml_labels *l, int64_t n_scores, oct_err *err);
-/* The labels at at[rows] as a tensor [rows]. */
-oct_status oct_ml_labels_pick(const oct_ml_labels *l, const int64_t *at, int64_t rows, oct_datum **out, oct_err *err);
 
 /* A classifier's own part of a run: the scores v[n_scores] of a row, and the place of its label. */
 typedef oct_status (*oct_ml_score_fn)(const void *state, const oct_operand *x, int64_t row, double *v, int64_t *label,

@@ -57,8 +57,6 @@ typedef struct oct_size_units {
 oct_status oct_size_list(oct_conversion *c, oct_arena *a, oct_size_units *u, oct_err *err);
 /* Decides with the present form of each unit. */
 oct_status oct_size_apply(oct_size_units *u, oct_err *err);
-/* Returns to the decisions of the policy. */
-oct_status oct_size_restore(oct_size_units *u, oct_err *err);
 
 /* size_inputs.c: the noise of a layer relative to the signal that comes from rounding its inputs. For a static layer
  * whose output no layer reads, rounding the output counts as well. It is estimated from statistics if there are any,

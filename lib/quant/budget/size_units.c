@@ -105,7 +105,8 @@ static void join_tied(oct_size_units *u)
 
 /* ---- decisions ---- */
 
-oct_status oct_size_restore(oct_size_units *u, oct_err *err)
+/* Returns to the decisions of the policy. */
+static oct_status restore(oct_size_units *u, oct_err *err)
 {
     OCT_TRY(oct_decisions_restore(u->j, &u->first, err));
     u->c->decided = true;
@@ -197,7 +198,7 @@ static oct_status set_others(oct_size_units *u, oct_err *err)
 
 oct_status oct_size_apply(oct_size_units *u, oct_err *err)
 {
-    OCT_TRY(oct_size_restore(u, err));
+    OCT_TRY(restore(u, err));
     OCT_TRY(free_products(u, err));
     for (size_t i = 0; i < u->n; i++)
         if (!u->unit[i].aside)
@@ -433,7 +434,7 @@ static oct_status try_form(oct_size_units *u, int form, oct_err *err)
         s = oct_conversion_size(u->c, &u->file[form], err);
     if (s == OCT_OK && is_measured(u, form))
         s = measure(u, form, err);
-    const oct_status restored = oct_size_restore(u, s == OCT_OK ? err : NULL);
+    const oct_status restored = restore(u, s == OCT_OK ? err : NULL);
     oct_arena_destroy(j->lasting);
     j->lasting = lasting;
     return s == OCT_OK ? restored : s;

@@ -12,9 +12,6 @@ void oct_place_around(oct_qjob *j);
 /* place.c: chooses schemes of nodes, the values that need parameters, and which of them share parameters. It is called
  * again after constraints were added. */
 oct_status oct_job_place(oct_qjob *j, oct_err *err);
-/* wide.c: the 16-bit type that a node's activations would have instead of those of its policy. OCT_UNDEFINED: the
- * target takes none, or the activations do not have 8 bits. */
-oct_dtype oct_wide_type(const oct_qjob *j, int id);
 /* Whether a node on 8-bit integers may get 16-bit activations: the target takes them, and no cost table says that they
  * take longer than floats. */
 bool oct_may_be_wide(const oct_qjob *j, int id);

@@ -9,7 +9,9 @@
 
 static const char by_cost[] = "by cost: with activations of 16 bits the target takes no longer";
 
-oct_dtype oct_wide_type(const oct_qjob *j, int id)
+/* The 16-bit type that a node's activations would have instead of those of its policy. OCT_UNDEFINED: the
+ * target takes none, or the activations do not have 8 bits. */
+static oct_dtype wide_type(const oct_qjob *j, int id)
 {
     const qnode *q = &j->node[id];
     const oct_target *t = j->opts.target;
@@ -24,7 +26,7 @@ oct_dtype oct_wide_type(const oct_qjob *j, int id)
 bool oct_may_be_wide(const oct_qjob *j, int id)
 {
     const struct oct_job_costs *c = j->costs;
-    bool may = (oct_is_static(j, id) || j->node[id].rounds) && !j->node[id].widened && oct_wide_type(j, id);
+    bool may = (oct_is_static(j, id) || j->node[id].rounds) && !j->node[id].widened && wide_type(j, id);
     for (size_t t = 0; may && c && t < c->n; t++)
         may = c->node[id][t][OCT_COST_STATIC16] <= c->node[id][t][OCT_COST_FLOAT];
     return may;
@@ -38,7 +40,7 @@ oct_status oct_fit_widths(oct_qjob *j, oct_err *err)
         qnode *q = &j->node[id];
         const oct_constraint *cost = oct_constraint_on(&j->constraints, (int)id, OCT_CONSTRAINT_COST);
         const bool wide = oct_constraint_on(&j->constraints, (int)id, OCT_CONSTRAINT_WIDE) || (cost && cost->wide);
-        const oct_dtype type = wide ? oct_wide_type(j, (int)id) : OCT_UNDEFINED;
+        const oct_dtype type = wide ? wide_type(j, (int)id) : OCT_UNDEFINED;
         if (!(q->widened = type != OCT_UNDEFINED))
             continue;
         q->row.activations = type;

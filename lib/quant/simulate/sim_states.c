@@ -21,7 +21,8 @@ bool oct_sim_is_on(const oct_sim_core *s, size_t tap)
     return !on || on[oct_sim_way(j, s->tapped[tap]) == OCT_SIM_AT_RUN ? v : oct_params_root(j, v)];
 }
 
-bool oct_sim_is_shown(const oct_sim_core *s, size_t tap)
+/* Whether it is shown: the value has parameters, and oct_sim_show was asked for it. */
+static bool is_shown(const oct_sim_core *s, size_t tap)
 {
     const oct_qjob *j = s->c->job;
     return oct_sim_way(j, s->tapped[tap]) == OCT_SIM_OWN && s->wanted[oct_sim_value(j, s->tapped[tap])];
@@ -55,7 +56,7 @@ static bool is_usable(const oct_sim_core *s, const sim_sample *x)
 {
     bool usable = x->state.at > 0;
     for (size_t i = 0; i < s->n_taps && usable; i++)
-        usable = !x->passed[i] || !(s->show ? oct_sim_is_shown(s, i) : oct_sim_is_on(s, i));
+        usable = !x->passed[i] || !(s->show ? is_shown(s, i) : oct_sim_is_on(s, i));
     return usable;
 }
 
@@ -83,7 +84,7 @@ static oct_status show_sample(sim_worker *w, oct_runner *r, oct_plan **plan, oct
         return oct_runner_run(r, x->input, plan, err); /* the model runs in stages, from beginning to end */
     OCT_TRY(st);
     for (size_t i = 0; i < s->n_taps; i++)
-        if (oct_sim_is_shown(s, i) && !w->passed[i] && oct_plan_shows(*plan, i)) {
+        if (is_shown(s, i) && !w->passed[i] && oct_plan_shows(*plan, i)) {
             OCT_TRY(oct_plan_advance(*plan, i, &shown, err));
             last = i;
         }

@@ -181,7 +181,8 @@ static void drop_graphs(oct_sim_core *s)
     s->n_taps = 0;
 }
 
-oct_status oct_sim_follow(oct_sim_core *s, oct_err *err)
+/* Settles the conversion, and drops everything that depends on older decisions. */
+static oct_status follow(oct_sim_core *s, oct_err *err)
 {
     OCT_TRY(oct_conversion_settle(s->c, err));
     if (s->decided && s->revision == s->c->revision)
@@ -250,7 +251,7 @@ oct_status oct_sim_measure(oct_sim *s, const oct_sim_mask *m, oct_sim_loss *loss
     };
     oct_sim_core *core = s->core;
     const sim_constants kind = kinds[m->weights];
-    OCT_TRY(oct_sim_follow(core, err));
+    OCT_TRY(follow(core, err));
     drop_graph(core, &core->graph[SIM_SOME]);
     OCT_TRY(oct_sim_make_graph(core, kind, kind == SIM_SOME ? m->layer : NULL, err));
     OCT_TRY(oct_sim_need_states(core, s, err));
@@ -273,7 +274,7 @@ oct_status oct_sim_show(oct_sim *s, const bool *value,
                         oct_err *err)
 {
     oct_sim_core *core = s->core;
-    OCT_TRY(oct_sim_follow(core, err));
+    OCT_TRY(follow(core, err));
     OCT_TRY(oct_sim_make_graph(core, SIM_REAL, NULL, err));
     OCT_TRY(oct_sim_need_states(core, s, err));
     core->wanted = value;
@@ -340,7 +341,7 @@ oct_status oct_conversion_sim(oct_conversion *c, oct_sim_size size, int half, oc
 {
     const int kept = c->o.whole ? 0 : half; /* if samples are not divided, both halves are the same */
     OCT_TRY(need_core(c, err));
-    OCT_TRY(oct_sim_follow(c->sim, err));
+    OCT_TRY(follow(c->sim, err));
     OCT_TRY(oct_sim_need_half(c->sim, kept, err));
     OCT_TRY(oct_sim_make_graph(c->sim, SIM_REAL, NULL, err)); /* this makes the taps */
     const oct_sim *all = &c->sim->half[kept];

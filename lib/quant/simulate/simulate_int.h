@@ -83,8 +83,6 @@ struct oct_sim_core {
     pthread_mutex_t lock;
 };
 
-/* Settles the conversion, and drops everything that depends on older decisions. */
-oct_status oct_sim_follow(oct_sim_core *s, oct_err *err);
 /* The graph of a kind, and with it the taps. It is made if it does not exist. rounds: for SIM_SOME, as in
  * oct_sim_graph. */
 oct_status oct_sim_make_graph(oct_sim_core *s, sim_constants kind, const bool *rounds, oct_err *err);
@@ -99,8 +97,6 @@ void oct_sim_drop_states(oct_sim_core *s);
 /* Runs the sample of a worker, starting from the kept state if possible. */
 oct_status oct_sim_run_sample(sim_worker *w, oct_runner *r, oct_plan **plan, oct_err *err);
 bool oct_sim_is_on(const oct_sim_core *s, size_t tap); /* the measurement rounds this value */
-/* Whether it is shown: the value has parameters, and oct_sim_show was asked for it. */
-bool oct_sim_is_shown(const oct_sim_core *s, size_t tap);
 /* oct_sim_pass: a tap was shown, and its value is not rounded. oct_sim_end_real: a value is about to be rounded for the
  * first time in the run. */
 void oct_sim_pass(sim_worker *w, size_t tap);
