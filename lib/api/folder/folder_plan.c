@@ -309,3 +309,11 @@ oct_status oct_folder_look(oct_folder *f, oct_voice v, oct_err *err)
     }
     return OCT_OK;
 }
+
+bool oct_folder_model_reads(const oct_folder_model *m, const oct_listed *file)
+{
+    for (size_t i = 0; i < m->n_data; i++)
+        if (strcmp(m->data[i], file->real) == 0)
+            return true;
+    return false;
+}

@@ -50,5 +50,7 @@ oct_status oct_folder_look(oct_folder *f, oct_voice v, oct_err *err);
 bool oct_folder_fits(const oct_folder *f, const char *pattern, const char *path);
 /* The name of a model without folders, as options name it. */
 const char *oct_folder_model_name(const oct_folder_model *m);
+/* Whether it has external data in that file. */
+bool oct_folder_model_reads(const oct_folder_model *m, const oct_listed *file);
 
 #endif
