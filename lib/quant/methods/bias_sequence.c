@@ -29,8 +29,7 @@ typedef struct corrected {
     int axis;         /* the dimension that holds its channels */
     int64_t channels;
     int64_t first; /* the index of its first channel among those of all layers */
-    double *real;  /* [channels]: the means in the float model */
-    bool known;    /* `real` is known */
+    bool known;    /* the means in the float model are known */
     double *shift; /* [channels]: float mean minus mean in the rounded model */
 } corrected;
 
@@ -48,6 +47,7 @@ typedef struct lane {
     oct_plan *plan;
     const oct_operand *at; /* the output of the current layer */
     double *mean;          /* [channels of all layers] */
+    double *real;          /* [channels of all layers]: the means in the float model */
     bool *shown;           /* [layers]: the means of the float model are known */
 } lane;
 
@@ -98,10 +98,9 @@ static oct_status list_layers(sequence *q, oct_err *err)
         };
         q->output[q->n++] = t->name;
         t->axis = oct_op_of(j->g, id)->weights.kernel ? 1 : rank - 1;
-        t->real = oct_arena_calloc(q->a, (size_t)l.outs, sizeof *t->real);
         t->shift = oct_arena_calloc(q->a, (size_t)l.outs, sizeof *t->shift);
         q->channels += l.outs;
-        if (!t->real || !t->shift)
+        if (!t->shift)
             return oct_nomem(err);
     }
     return OCT_OK;
@@ -246,13 +245,22 @@ static void correct_part(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-/* The mean over all samples. Each sample has the same weight, whatever its shape. */
-static void join_means(const sequence *q, const corrected *x, double *mean)
+/* What a channel's mean lacks, from the differences of the samples. Each has the same weight, whatever its shape.
+ * Samples whose differences scatter tell little of it, and fewer of them less: the estimate shrinks by the share of its
+ * square that chance explains, and is 0 where chance explains it all. */
+static double shift_of(const sequence *q, int64_t at)
 {
-    memset(mean, 0, (size_t)x->channels * sizeof *mean);
+    const double n = (double)q->n_lanes;
+    double sum = 0, squares = 0;
     for (size_t i = 0; i < q->n_lanes; i++)
-        for (int64_t c = 0; c < x->channels; c++)
-            mean[c] += q->lane[i].mean[x->first + c] / (double)q->n_lanes;
+        sum += q->lane[i].real[at] - q->lane[i].mean[at];
+    const double mean = sum / n;
+    for (size_t i = 0; i < q->n_lanes; i++) {
+        const double apart = q->lane[i].real[at] - q->lane[i].mean[at] - mean;
+        squares += apart * apart;
+    }
+    const double chance = q->n_lanes > 1 ? squares / (n - 1) / n : 0;
+    return chance < mean * mean ? mean * (1 - chance / (mean * mean)) : 0;
 }
 
 static oct_plan_opts options(const sequence *q)
@@ -293,7 +301,7 @@ static double to_steps(const sequence *q, const corrected *x, int64_t c, double 
     return rint(shift / step) * step;
 }
 
-static oct_status visit(sequence *q, corrected *x, double *mean, oct_err *err)
+static oct_status visit(sequence *q, corrected *x, oct_err *err)
 {
     bool known = x->known;
     q->now = x;
@@ -302,19 +310,17 @@ static oct_status visit(sequence *q, corrected *x, double *mean, oct_err *err)
         known &= q->lane[i].at != NULL;
     if (!known)
         return OCT_OK;
-    join_means(q, x, mean);
     for (int64_t c = 0; c < x->channels; c++)
-        x->shift[c] = to_steps(q, x, c, x->real[c] - mean[c]);
+        x->shift[c] = to_steps(q, x, c, shift_of(q, x->first + c));
     oct_pool_for(q->s->core->pool, q->n_lanes, 1, correct_part, q);
     return OCT_OK;
 }
 
 static oct_status run_rounded(sequence *q, oct_err *err)
 {
-    double *mean = oct_arena_calloc(q->a, (size_t)q->channels + 1, sizeof *mean);
-    oct_status st = mean ? open_lanes(q, q->s->core->graph[SIM_ROUNDED].g, err) : oct_nomem(err);
+    oct_status st = open_lanes(q, q->s->core->graph[SIM_ROUNDED].g, err);
     for (size_t k = 0; k < q->n && st == OCT_OK; k++)
-        st = visit(q, &q->layer[k], mean, err);
+        st = visit(q, &q->layer[k], err);
     close_lanes(q);
     return st;
 }
@@ -328,7 +334,7 @@ static oct_status read_means(void *arg, size_t k, const oct_operand *t, oct_err 
     channel_view v;
     if (!view_channels(t, &q->layer[k], &v))
         return OCT_OK;
-    find_means(t, &q->layer[k], &v, q->lane[r->lane].mean + q->layer[k].first);
+    find_means(t, &q->layer[k], &v, q->lane[r->lane].real + q->layer[k].first);
     q->lane[r->lane].shown[k] = true;
     return OCT_OK;
 }
@@ -360,7 +366,6 @@ static oct_status run_real(sequence *q, oct_err *err)
         q->layer[k].known = true;
         for (size_t i = 0; i < q->n_lanes; i++)
             q->layer[k].known &= q->lane[i].shown[k];
-        join_means(q, &q->layer[k], q->layer[k].real);
     }
     return st;
 }
@@ -424,8 +429,9 @@ static oct_status correct(sequence *q, oct_err *err)
     for (size_t i = 0; i < q->n_lanes; i++) {
         q->lane[i].q = q;
         q->lane[i].mean = oct_arena_calloc(q->a, (size_t)q->channels + 1, sizeof(double));
+        q->lane[i].real = oct_arena_calloc(q->a, (size_t)q->channels + 1, sizeof(double));
         q->lane[i].shown = oct_arena_calloc(q->a, q->n + 1, sizeof(bool));
-        if (!q->lane[i].mean || !q->lane[i].shown)
+        if (!q->lane[i].mean || !q->lane[i].real || !q->lane[i].shown)
             return oct_nomem(err);
     }
     OCT_TRY(run_real(q, err));
