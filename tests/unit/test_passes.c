@@ -292,6 +292,92 @@ static void affine_stays(void **state)
     }
 }
 
+/* A Conv over one dimension, as exporters write it: Squeeze, bias and Relu behind it. */
+static void moved_conv(void **state)
+{
+    for (int opset = 11; opset <= 13; opset += 2) {
+        oct_graph *g = net_graph(opset);
+        int x = net_input(g, "x", OCT_F32, "2,3,1,6"), s;
+        int c = NET_NODE(g, "Conv", "conv", "c", x, net_random(g, "w", "4,3,1,1", 5));
+        if (opset < 13) {
+            s = NET_NODE(g, "Squeeze", "squeeze", "s", c);
+            NET_INTS(g, "axes", -2);
+        } else
+            s = NET_NODE(g, "Squeeze", "squeeze", "s", c, NET_S64(g, "two", "1", 2));
+        int a = NET_NODE(g, "Add", "add", "a", s, NET_F32(g, "k", "1,4,1", 1, -2, 3, 4));
+        net_output(g, NET_NODE(g, "Relu", "relu", "y", a));
+        fuse(g);
+        assert_int_equal(net_count(g, NULL), 3);
+        const oct_node *n = net_producer(g, "y");
+        assert_string_equal(n->op, "Squeeze");
+        n = &g->node[g->value[n->in[0]].producer];
+        assert_string_equal(n->op, "Relu");
+        n = &g->node[g->value[n->in[0]].producer];
+        assert_string_equal(n->name, "conv");
+        near(const_data(g, n, 2)[1], -2);
+        near(const_data(g, n, 2)[3], 4);
+        oct_graph_destroy(g);
+    }
+}
+
+/* A product of which the columns become heads, each with a bias of its own. */
+static void moved_heads(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "6,5");
+    int c = NET_NODE(g, "Gemm", "fc", "c", x, net_random(g, "w", "5,4", 5));
+    int r = NET_NODE(g, "Reshape", "reshape", "r", c, NET_S64(g, "to", "4", 3, 2, 2, 2));
+    int a = NET_NODE(g, "Add", "add", "a", r, NET_F32(g, "k", "1,2,2", 1, -2, 3, 4));
+    net_output(g, NET_NODE(g, "Mul", "mul", "y", a, NET_F32(g, "half", "", 0.5f)));
+    fuse(g);
+    assert_int_equal(net_count(g, NULL), 2);
+    const oct_node *n = net_producer(g, "y");
+    assert_string_equal(n->op, "Reshape");
+    n = &g->node[g->value[n->in[0]].producer];
+    near(const_data(g, n, 2)[1], -1);
+    near(const_data(g, n, 2)[2], 1.5);
+    oct_graph_destroy(g);
+}
+
+/* What must stay behind a reshaped layer of 2 images, 4 channels, 4 columns. */
+static void moved_stays(void **state)
+{
+    for (int why = 0; why < 5; why++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, why == 0 ? "1,3,4,1" : "2,3,1,4"), y;
+        int c = NET_NODE(g, "Conv", "conv", "c", x, net_random(g, "w", "4,3,1,1", 5));
+        switch (why) {
+        case 0: /* the axis of the images: the second dimension becomes that of the rows */
+            y = NET_NODE(g, "Squeeze", "move", "s", c, NET_S64(g, "axis", "1", 0));
+            y = NET_NODE(g, "Add", "add", "y", y, NET_F32(g, "k", "4,1", 1, 2, 3, 4));
+            break;
+        case 1: /* a constant for each column */
+            y = NET_NODE(g, "Squeeze", "move", "s", c, NET_S64(g, "axis", "1", 2));
+            y = NET_NODE(g, "Add", "add", "y", y, NET_F32(g, "k", "4", 1, 2, 3, 4));
+            break;
+        case 2: /* rows of 16 */
+            y = NET_NODE(g, "Reshape", "move", "s", c, NET_S64(g, "to", "2", 2, 16));
+            y = NET_NODE(g, "Add", "add", "y", y, NET_F32(g, "k", "2,1", 1, 2));
+            break;
+        case 3: /* the squeezed value is an output, too */
+            y = NET_NODE(g, "Squeeze", "move", "s", c, NET_S64(g, "axis", "1", 2));
+            net_output(g, y);
+            y = NET_NODE(g, "Relu", "relu", "y", y);
+            break;
+        default: /* axes that only the samples know */
+            y = NET_NODE(g, "Squeeze", "move", "s", c, net_input(g, "axis", OCT_S64, "1"));
+            y = NET_NODE(g, "Relu", "relu", "y", y);
+        }
+        net_output(g, y);
+        GOOD(oct_infer_shapes(g, err));
+        GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+        assert_int_equal(net_count(g, NULL), 3);
+        assert_string_not_equal(net_producer(g, "y")->op, "Squeeze");
+        assert_string_equal(g->node[g->value[net_producer(g, "y")->in[0]].producer].name, "move");
+        oct_graph_destroy(g);
+    }
+}
+
 static void affine_div_zero(void **state)
 {
     for (int i = 0; i < 2; i++) {
@@ -1140,6 +1226,9 @@ int main(void)
         cmocka_unit_test(affine_numbers),
         cmocka_unit_test(affine_stays),
         cmocka_unit_test(affine_div_zero),
+        cmocka_unit_test(moved_conv),
+        cmocka_unit_test(moved_heads),
+        cmocka_unit_test(moved_stays),
         cmocka_unit_test(gemm_alpha_beta),
         cmocka_unit_test(chains),
         cmocka_unit_test(matmul_rank),

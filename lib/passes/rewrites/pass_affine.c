@@ -1,6 +1,8 @@
 /* Pass: folds Mul, Div, Add and Sub by per-channel constants after a convolution or product into its weights and
- * bias. */
+ * bias, also behind nodes that only change the shape of its output: exporters write a Conv over one dimension, or a
+ * product for several heads, as layer, Squeeze or Reshape, Add. */
 #include "passes/fuse.h"
+#include "passes/shape_moves.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,6 +10,25 @@
 typedef struct affine {
     float *scale, *shift;
 } affine;
+
+/* The constant's number for each channel of `value`, the layer's output or its elements in another shape. */
+static bool channel_numbers(oct_graph *g, const oct_layer *l, int value, int constant, float **v)
+{
+    const oct_tensor *t = g->value[constant].constant;
+    const oct_shape *x = &g->value[value].shape;
+    const int heads = l->conv ? 1 : oct_channel_dims(g, l, value);
+    if (heads < 2 || !t || t->count == 1)
+        return oct_channel_const(g, constant, l, x->rank, v);
+    if (t->dtype != OCT_F32 || !t->data || g->value[constant].quant || t->count != l->channels || t->rank > x->rank)
+        return false;
+    for (int i = 1; i <= t->rank; i++)
+        if (t->dims[t->rank - i] != (i <= heads ? x->d[x->rank - i].n : 1))
+            return false;
+    if (!(*v = oct_arena_calloc(g->arena, (size_t)l->channels, sizeof **v)))
+        return false;
+    memcpy(*v, t->data, (size_t)l->channels * sizeof **v);
+    return true;
+}
 
 /* The effect of tail on its input x as x * scale + shift; false: it is something else. */
 static bool affine_of(oct_graph *g, const oct_layer *l, int tail, int slot, affine *a)
@@ -20,7 +41,7 @@ static bool affine_of(oct_graph *g, const oct_layer *l, int tail, int slot, affi
     bool mul = strcmp(n->op, "Mul") == 0, div = strcmp(n->op, "Div") == 0 && slot == 0;
     bool add = strcmp(n->op, "Add") == 0, sub = strcmp(n->op, "Sub") == 0 && slot == 0;
     float *v;
-    if (other < 0 || rank < 0 || !(mul || div || add || sub) || !oct_channel_const(g, other, l, rank, &v))
+    if (other < 0 || rank < 0 || !(mul || div || add || sub) || !channel_numbers(g, l, n->in[slot], other, &v))
         return false;
     for (int64_t i = 0; i < l->channels; i++) {
         v[i] = div ? 1.0f / v[i] : sub ? -v[i] : v[i];
@@ -74,8 +95,8 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
         affine a;
         if (!oct_layer_of(g, id, &l))
             continue;
-        int tail;
-        while ((tail = oct_sole_reader(g, g->node[id].out[0], &slot)) >= 0 && affine_of(g, &l, tail, slot, &a)) {
+        int tail, last;
+        while ((tail = oct_reader_past_moves(g, &l, &last, &slot)) >= 0 && affine_of(g, &l, tail, slot, &a)) {
             /* A MatMul has no bias. The pass that turns it into a Gemm handles the shift. */
             if (a.shift ? strcmp(g->node[id].op, "MatMul") == 0 : !oct_layer_scalable(g, &l, tail))
                 break;
@@ -83,7 +104,7 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
                 break;
             oct_pass_note(log, self, g->node[tail].op, g->node[tail].name);
             OCT_TRY(oct_layer_affine(g, &l, a.scale, a.shift, err));
-            OCT_TRY(oct_layer_absorb(g, id, tail, err));
+            OCT_TRY(oct_layer_absorb(g, last, tail, err));
         }
         /* Absorbed nodes followed this one, so its position has not changed. */
         while (i < g->n_order && g->order[i] != id)
