@@ -32,13 +32,29 @@ void oct_fake_quantize_f32(oct_dtype t, const float *x, size_t n, float scale, i
  * * (ee - ed^2 / dd). */
 enum { OCT_QPARAMS_COLUMNS = 16 };
 typedef struct oct_column_qparams {
-    float scale[OCT_QPARAMS_COLUMNS]; /* never 0 */
+    float scale[OCT_QPARAMS_COLUMNS];
     int32_t zero[OCT_QPARAMS_COLUMNS], top;
     float ee[OCT_QPARAMS_COLUMNS], ed[OCT_QPARAMS_COLUMNS], dd[OCT_QPARAMS_COLUMNS]; /* sums of e e, e d, d d */
 } oct_column_qparams;
 
-/* Sets the sums for x f32[n][OCT_QPARAMS_COLUMNS]. */
+/* Sets the sums for x f32[n][OCT_QPARAMS_COLUMNS]. Those of a column whose scale is below OCT_LEAST_SCALE mean nothing.
+ */
 void oct_qparams_sums_f32(const float *x, size_t n, oct_column_qparams *g);
+
+/* Weights below this become zeros, because the reciprocal of a scale must be finite. */
+#define OCT_LEAST_SCALE 0x1p-120f
+
+/* The best parameters of each column so far: those by which values are rounded, the scale of least squared error for
+ * what that gives, and this error. */
+typedef struct oct_column_best {
+    float scale[OCT_QPARAMS_COLUMNS], fit[OCT_QPARAMS_COLUMNS];
+    int32_t zero[OCT_QPARAMS_COLUMNS];
+    double error[OCT_QPARAMS_COLUMNS];
+} oct_column_best;
+
+/* Replaces the parameters of those columns for which g, with its sums, has a smaller error; never by scales below
+ * OCT_LEAST_SCALE. */
+void oct_qparams_better(const oct_column_qparams *g, oct_column_best *b);
 /* q u8[n][OCT_QPARAMS_COLUMNS] = d + zero. */
 void oct_quantize_columns_f32(const float *x, size_t n, const oct_column_qparams *g, uint8_t *q);
 

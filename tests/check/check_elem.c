@@ -5,6 +5,7 @@
 #include "kernels/elem/table.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -266,6 +267,32 @@ static void check_column_qparams(oct_check *t, const oct_elem_table *ref, const 
     }
 }
 
+/* Errors of all sizes, one with NaN, and scales that are too small. */
+static void check_column_best(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    for (size_t i = 0; i < 40; i++) {
+        oct_column_qparams g = { .top = 15 };
+        oct_column_best want = { { 0 } }, got;
+        for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
+            g.scale[j] = (i & 1 ? -0.1f : 0.1f) * (0.1f + (float)oct_check_below(t, 100) * 0.02f);
+            g.zero[j] = (int32_t)oct_check_below(t, 16);
+            g.ee[j] = (float)oct_check_below(t, 100) * 0.1f;
+            g.ed[j] = (float)oct_check_below(t, 100) * 0.1f - 5;
+            g.dd[j] = (float)oct_check_below(t, 100);
+            want.error[j] = (double)(g.scale[j] * g.scale[j] * g.ee[j]) * (double)oct_check_below(t, 100) * 0.02;
+        }
+        g.scale[oct_check_below(t, OCT_QPARAMS_COLUMNS)] = 0x1p-121f;
+        want.error[oct_check_below(t, OCT_QPARAMS_COLUMNS)] = (double)NAN;
+        got = want;
+        ref->qparams_better(&g, &want);
+        k->qparams_better(&g, &got);
+        same(t, want.scale, got.scale, OCT_QPARAMS_COLUMNS, sizeof(float), "better scales", 0);
+        same(t, want.fit, got.fit, OCT_QPARAMS_COLUMNS, sizeof(float), "better fits", 0);
+        same(t, want.zero, got.zero, OCT_QPARAMS_COLUMNS, sizeof(int32_t), "better zero points", 0);
+        same(t, want.error, got.error, OCT_QPARAMS_COLUMNS, sizeof(double), "better errors", 0);
+    }
+}
+
 static void check_blocks(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
 {
     for (size_t i = 0; i < 8 * OCT_COUNT(sizes); i++) {
@@ -462,8 +489,8 @@ static void compare_bits(oct_check *t, const char *table)
 static void run(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
 {
     static void (*const parts[])(oct_check *, const oct_elem_table *, const oct_elem_table *) = {
-        check_unary, check_binary, check_reduce, check_norms,          check_quantize, check_integers,
-        check_pool,  check_moves,  check_half,   check_column_qparams, check_rnn,      check_blocks,
+        check_unary, check_binary, check_reduce,         check_norms, check_quantize, check_integers,    check_pool,
+        check_moves, check_half,   check_column_qparams, check_rnn,   check_blocks,   check_column_best,
     };
     count_seen = 0;
     for (size_t i = 0; i < OCT_COUNT(parts); i++) {

@@ -449,6 +449,28 @@ static int32_t qval_at(const void *q, oct_dtype d, size_t i)
     }
 }
 
+/* The parameters of g replace the best exactly where they leave less of the values. left: the squared error of each
+ * column with the best scale for its steps. */
+static size_t values_better(const oct_column_qparams *g, const double *left)
+{
+    size_t bad = 0;
+    for (int over = 0; over < 2; over++) {
+        oct_column_best b = { { 0 } };
+        for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++)
+            b.error[j] = left[j] * (over ? 1.01 : 0.99);
+        oct_qparams_better(g, &b);
+        for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
+            const double fit = (double)g->scale[j] * (1 + (double)g->ed[j] / (double)g->dd[j]);
+            if (over && g->dd[j] > 0 && left[j] > 0)
+                bad += b.scale[j] != g->scale[j] || b.zero[j] != g->zero[j] || b.fit[j] != (float)fit ||
+                       fabs(b.error[j] - left[j]) > left[j] * 0.005;
+            else
+                bad += b.scale[j] != 0 || b.fit[j] != 0 || b.zero[j] != 0;
+        }
+    }
+    return bad;
+}
+
 /* Steps by their definition; the sums within what a chain of floats can lose. */
 static void values_column_qparams(oct_check *t)
 {
@@ -468,6 +490,7 @@ static void values_column_qparams(oct_check *t)
         }
         oct_qparams_sums_f32(x, n, &g);
         oct_quantize_columns_f32(x, n, &g, q);
+        double left[OCT_QPARAMS_COLUMNS];
         for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
             double ee = 0, ed = 0, dd = 0, size = 0;
             for (size_t i = 0; i < n; i++) {
@@ -481,8 +504,10 @@ static void values_column_qparams(oct_check *t)
                 size += fabs(e * d);
             }
             const double bound = (double)(n + 2) * 0x1p-23;
+            left[j] = dd > 0 ? (double)g.scale[j] * (double)g.scale[j] * (ee - ed * ed / dd) : 0;
             bad += fabs(g.ee[j] - ee) > ee * bound || fabs(g.ed[j] - ed) > size * bound || g.dd[j] != (float)dd;
         }
+        bad += values_better(&g, left);
         oct_check_wrong(t, bad, "parameters of %zu rows: %zu quantized values and sums differ", n, bad);
         oct_check_release(t);
     }

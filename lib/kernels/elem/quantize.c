@@ -157,6 +157,11 @@ void oct_qparams_sums_f32(const float *x, size_t n, oct_column_qparams *g)
     oct_elem()->qparams_sums(x, n, g);
 }
 
+void oct_qparams_better(const oct_column_qparams *g, oct_column_best *b)
+{
+    oct_elem()->qparams_better(g, b);
+}
+
 void oct_quantize_blocks_s8(const float *x, size_t n, size_t block, int8_t *q, float *scale, int32_t *sum)
 {
     oct_elem()->quantize_blocks(x, n, block, q, scale, sum);

@@ -9,43 +9,23 @@
 #include <math.h>
 #include <string.h>
 
-/* TILE columns are quantized side by side. ITEM columns are a work item, so that whole cache lines of a row-major
- * matrix are read. */
-enum { TILE = OCT_QPARAMS_COLUMNS, ITEM = 4 * TILE, MOST_BLOCK = 256 };
-
-/* Weights below this become zeros, because the reciprocal of a scale must be finite. */
-#define LEAST_SCALE 0x1p-120f
+/* TILE columns are quantized side by side, and errors are added for SUM columns. At most ITEM columns are a work item,
+ * so that of each row of a row-major matrix, which is often on a page of its own, many cache lines are read. */
+enum { TILE = OCT_QPARAMS_COLUMNS, SUM = 4 * TILE, ITEM = 4 * SUM, MOST_BLOCK = 256 };
 
 /* A block of TILE columns, with the best parameters of each column so far. */
 typedef struct tile {
     float x[MOST_BLOCK * TILE]; /* [block][TILE] */
     uint8_t qvals[MOST_BLOCK * TILE];
-    oct_column_qparams best; /* the scale and zero point by which weights were rounded */
-    float fit[TILE];         /* the scale that will be written */
-    double error[TILE];      /* the squared error with that scale */
+    oct_column_best best; /* its fit is the scale that will be written */
 } tile;
 
 /* ------------------------------------------------------------------ choosing */
 
-/* Keeps the parameters of those columns where they are better. Parameters without a usable scale are marked by 0. */
 static void try_qparams(tile *t, size_t block, oct_column_qparams *g)
 {
-    bool usable[TILE];
-    for (size_t j = 0; j < TILE; j++)
-        if (!(usable[j] = fabsf(g->scale[j]) >= LEAST_SCALE))
-            g->scale[j] = 1.0f;
     oct_qparams_sums_f32(t->x, block, g);
-    for (size_t j = 0; j < TILE; j++) {
-        const double dd = (double)g->dd[j], ed = (double)g->ed[j], scale = (double)g->scale[j];
-        const double fit = dd > 0 ? scale * (1 + ed / dd) : 0;
-        const double error = scale * scale * ((double)g->ee[j] - (dd > 0 ? ed * ed / dd : 0));
-        if (!usable[j] || !(error < t->error[j]) || !(fabs(fit) >= (double)LEAST_SCALE))
-            continue;
-        t->best.scale[j] = g->scale[j];
-        t->best.zero[j] = g->zero[j];
-        t->fit[j] = (float)fit;
-        t->error[j] = error;
-    }
+    oct_qparams_better(g, &t->best);
 }
 
 /* The extremes of each column, extended to include 0, and the one that is farther from 0. */
@@ -64,7 +44,7 @@ static void find_range(const float *x, size_t block, int top, range *r)
         }
     for (size_t j = 0; j < TILE; j++) {
         r->step[j] = hi[j] / (float)top - lo[j] / (float)top;
-        r->zero[j] = r->step[j] >= LEAST_SCALE ? (int32_t)rintf(-lo[j] / r->step[j]) : 0;
+        r->zero[j] = r->step[j] >= OCT_LEAST_SCALE ? (int32_t)rintf(-lo[j] / r->step[j]) : 0;
         r->far[j] = hi[j] > -lo[j] ? hi[j] : lo[j];
     }
 }
@@ -74,17 +54,16 @@ static void find_range(const float *x, size_t block, int top, range *r)
 static double start(tile *t, size_t block, int top)
 {
     double sum = 0;
-    t->best.top = top;
     for (size_t j = 0; j < TILE; j++) {
-        t->best.scale[j] = t->fit[j] = 1.0f;
+        t->best.scale[j] = t->best.fit[j] = 1.0f;
         t->best.zero[j] = (top + 1) / 2;
-        t->error[j] = 0;
+        t->best.error[j] = 0;
     }
     for (size_t i = 0; i < block; i++)
         for (size_t j = 0; j < TILE; j++)
-            t->error[j] += (double)t->x[i * TILE + j] * (double)t->x[i * TILE + j];
+            t->best.error[j] += (double)t->x[i * TILE + j] * (double)t->x[i * TILE + j];
     for (size_t j = 0; j < TILE; j++)
-        sum += t->error[j];
+        sum += t->best.error[j];
     return sum;
 }
 
@@ -114,6 +93,15 @@ static void choose(tile *t, size_t block, int top, bool symmetric)
     }
 }
 
+/* Rounds by the best parameters. */
+static void round_columns(tile *t, size_t block, int top)
+{
+    oct_column_qparams g = { .top = top };
+    memcpy(g.scale, t->best.scale, sizeof g.scale);
+    memcpy(g.zero, t->best.zero, sizeof g.zero);
+    oct_quantize_columns_f32(t->x, block, &g, t->qvals);
+}
+
 /* ------------------------------------------------------------------ columns */
 
 typedef struct job {
@@ -122,8 +110,9 @@ typedef struct job {
     uint8_t *qvals;
     float *scale;
     int32_t *zero;
+    size_t item;  /* the columns of a work item */
     tile *tiles;  /* [threads][ITEM / TILE] */
-    double *sums; /* [items][2]: signal, noise */
+    double *sums; /* [ceil(n / SUM)][2]: signal, noise */
 } job;
 
 /* Copies the columns from `first`, from row k0 on, as float32 to x [ITEM / TILE][rows][TILE]. Elements beyond the
@@ -170,7 +159,7 @@ static void store(const job *w, const tile *t, size_t block, size_t first, size_
     for (size_t j = 0; j < columns; j++) {
         const size_t column = first + j;
         put_qvals(t, f, j, w->qvals + column * oct_nbits_column_bytes(f) + block * bytes);
-        w->scale[column * oct_nbits_blocks(f) + block] = t->fit[j];
+        w->scale[column * oct_nbits_blocks(f) + block] = t->best.fit[j];
         w->zero[column * oct_nbits_blocks(f) + block] = f->zero == OCT_NBITS_WHOLE ? t->best.zero[j] : 0;
     }
 }
@@ -178,22 +167,24 @@ static void store(const job *w, const tile *t, size_t block, size_t first, size_
 static void quantize_item(const job *w, size_t item, tile *tiles)
 {
     const oct_nbits_form *f = w->f;
-    const size_t begin = item * ITEM, end = begin + ITEM < f->n ? begin + ITEM : f->n, blocks = oct_nbits_blocks(f);
+    const size_t begin = item * w->item, end = begin + w->item < f->n ? begin + w->item : f->n,
+                 blocks = oct_nbits_blocks(f);
     const int top = (1 << f->bits) - 1;
     for (size_t b = 0; b < blocks; b++) {
         gather(w, b * f->block, begin, end - begin, tiles);
         for (size_t first = begin; first < end; first += TILE) {
             const size_t columns = end - first < TILE ? end - first : TILE;
             tile *t = &tiles[(first - begin) / TILE];
+            double *sums = w->sums + first / SUM * 2;
             const double sum = start(t, f->block, top);
-            w->sums[2 * item] += sum;
+            sums[0] += sum;
             if (!isfinite(sum))
                 return;
             choose(t, f->block, top, f->zero == OCT_NBITS_MIDDLE);
-            oct_quantize_columns_f32(t->x, f->block, &t->best, t->qvals);
+            round_columns(t, f->block, top);
             store(w, t, b, first, columns);
             for (size_t j = 0; j < columns; j++)
-                w->sums[2 * item + 1] += t->error[j];
+                sums[1] += t->best.error[j];
         }
     }
 }
@@ -221,15 +212,17 @@ static oct_status fail_at(const job *w, oct_err *err)
 oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, uint8_t *qvals,
                                float *scale, int32_t *zero, double *sqnr, oct_err *err)
 {
-    const size_t items = (f->n + ITEM - 1) / ITEM;
+    const size_t parts = (f->n + SUM - 1) / SUM, threads = (size_t)oct_pool_threads(pool);
     job w = { .m = m, .f = f, .qvals = qvals, .zero = zero, .scale = scale };
-    w.tiles = oct_calloc((size_t)oct_pool_threads(pool) * (ITEM / TILE), sizeof *w.tiles);
-    w.sums = oct_calloc(2 * items, sizeof *w.sums);
+    for (w.item = ITEM; w.item > SUM && f->n / w.item < 2 * threads; w.item /= 2) /* all threads have work */
+        ;
+    w.tiles = oct_calloc(threads * (ITEM / TILE), sizeof *w.tiles);
+    w.sums = oct_calloc(2 * parts, sizeof *w.sums);
     oct_status s = w.tiles && w.sums ? OCT_OK : oct_nomem(err);
     if (s == OCT_OK) {
         double signal = 0, noise = 0;
-        oct_pool_for(pool, items, 1, quantize_items, &w);
-        for (size_t i = 0; i < items; i++) {
+        oct_pool_for(pool, (f->n + w.item - 1) / w.item, 1, quantize_items, &w);
+        for (size_t i = 0; i < parts; i++) {
             signal += w.sums[2 * i];
             noise += w.sums[2 * i + 1];
         }

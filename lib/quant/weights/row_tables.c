@@ -154,7 +154,7 @@ oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant,
         int8_t *q = (int8_t *)(uintptr_t)qvals->data + r * columns;
         float largest = 0;
         for (int64_t k = 0; k < columns; k++)
-            largest = fmaxf(largest, fabsf(row[k]));
+            largest = fabsf(row[k]) > largest ? fabsf(row[k]) : largest;
         scale[r] = largest / 127.0f >= LEAST_SCALE ? largest / 127.0f : 1.0f;
         oct_quantize_f32(NULL, OCT_S8, row, (size_t)columns, scale[r], 0, (uint8_t *)q);
         for (int64_t k = 0; k < columns; k++) {

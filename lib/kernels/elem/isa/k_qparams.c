@@ -1,5 +1,5 @@
-/* lib/kernels/elem/isa/k_qparams.c -- how well parameters fit each of sixteen columns, and their quantized values;
- * compiled once per instruction set. */
+/* lib/kernels/elem/isa/k_qparams.c -- how well parameters fit each of sixteen columns, the better ones, and their
+ * quantized values; compiled once per instruction set. */
 #include "kernels/elem/isa.h"
 
 #define N OCT_QPARAMS_COLUMNS
@@ -25,6 +25,32 @@ void K(qparams_sums)(const float *x, size_t n, oct_column_qparams *g)
         g->ee[j] = ee[j];
         g->ed[j] = ed[j];
         g->dd[j] = dd[j];
+    }
+}
+
+void K(qparams_better)(const oct_column_qparams *g, oct_column_best *b)
+{
+    double fit[N], error[N];
+    OCT_EACH
+    for (size_t j = 0; j < N; j++) {
+        const double dd = (double)g->dd[j], ed = (double)g->ed[j], scale = (double)g->scale[j];
+        const double more = ed / dd, gain = ed * ed / dd;
+        fit[j] = dd > 0 ? scale * (1 + more) : 0.0;
+        error[j] = scale * scale * ((double)g->ee[j] - (dd > 0 ? gain : 0.0));
+    }
+    OCT_EACH
+    for (size_t j = 0; j < N; j++) { /* an error that is larger than any marks what is no better */
+        const double least = (double)OCT_LEAST_SCALE;
+        error[j] = fabs((double)g->scale[j]) >= least ? error[j] : (double)INFINITY;
+        error[j] = fabs(fit[j]) >= least ? error[j] : (double)INFINITY;
+    }
+    OCT_EACH
+    for (size_t j = 0; j < N; j++) {
+        const bool better = error[j] < b->error[j];
+        b->scale[j] = better ? g->scale[j] : b->scale[j];
+        b->fit[j] = better ? (float)fit[j] : b->fit[j];
+        b->zero[j] = better ? g->zero[j] : b->zero[j];
+        b->error[j] = better ? error[j] : b->error[j];
     }
 }
 
