@@ -213,16 +213,43 @@ static oct_status compare(const oct_verification *v, oct_err *err)
 
 /* ---- the report ---- */
 
-static void put_part(oct_json *j, oct_record_part p, const oct_record_entry *e, const char *path)
+const char *oct_verification_name(const oct_verification *v, oct_record_part p)
 {
+    const octet_convert_options *r = &v->made;
+    const char *name = p == OCT_RECORD_TABLE     ? r->calib
+                       : p == OCT_RECORD_POLICY  ? r->policy
+                       : p == OCT_RECORD_TARGET  ? r->target
+                       : p == OCT_RECORD_LABELS  ? r->samples.labels
+                       : p == OCT_RECORD_TRUTH   ? r->truth
+                       : p == OCT_RECORD_RULE    ? r->decode
+                       : p != OCT_RECORD_SAMPLES ? r->model
+                       : r->samples.data.n       ? r->samples.data.v[0]
+                                                 : NULL;
+    return name ? name : "";
+}
+
+/* What is written of another name than the file has now: it is not proved. */
+static void put_other_name(oct_buf *b, const char *recorded, const char *path)
+{
+    const char *now = path ? oct_path_base(path) : "";
+    if (*recorded && *now && strcmp(oct_path_base(recorded), now) != 0)
+        oct_buf_printf(b, " (the record calls it %s)", oct_path_base(recorded));
+}
+
+static void put_part(oct_json *j, const oct_verification *v, oct_record_part p, const char *path)
+{
+    const oct_record_entry *e = &v->record.part[p];
     const bool known = strcmp(e->sha256, "-") != 0;
     oct_buf text = OCT_BUF_INIT;
-    oct_buf_printf(&text, "%s %s, ", oct_record_words(p), path ? oct_path_base(path) : "");
+    oct_buf_printf(&text, "%s %s", oct_record_words(p), path ? oct_path_base(path) : "");
+    put_other_name(&text, oct_verification_name(v, p), path);
+    oct_buf_puts(&text, ", ");
     if (p == OCT_RECORD_SAMPLES)
         oct_buf_printf(&text, "%llu, ", (unsigned long long)e->n);
     oct_buf_printf(&text, known ? "sha256 %s" : "read once, so its hash is not known", e->sha256);
     oct_json_open(j, NULL, '{');
     oct_json_str(j, "what", oct_record_name(p));
+    oct_json_str(j, "name", oct_verification_name(v, p));
     oct_json_str(j, "sha256", known ? e->sha256 : NULL);
     if (p == OCT_RECORD_SAMPLES)
         oct_json_int(j, "samples", (int64_t)e->n);
@@ -246,7 +273,7 @@ static void put_report(const oct_verification *v, const char *difference, oct_do
     oct_json_open(&j, "inputs", '[');
     for (int p = 0; p < OCT_RECORD_PARTS; p++)
         if (v->record.part[p].there)
-            put_part(&j, (oct_record_part)p, &v->record.part[p], path[p]);
+            put_part(&j, v, (oct_record_part)p, path[p]);
     oct_json_close(&j);
     oct_json_close(&j);
 }

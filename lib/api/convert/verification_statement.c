@@ -32,21 +32,6 @@ static void put_subjects(oct_json *j, const oct_verification *v)
     oct_json_close(j);
 }
 
-/* The names are those in the recorded command, because the files may have other names now. */
-static const char *part_name(const oct_verification *v, oct_record_part p)
-{
-    const octet_convert_options *r = &v->made;
-    return p == OCT_RECORD_TABLE     ? r->calib
-           : p == OCT_RECORD_POLICY  ? r->policy
-           : p == OCT_RECORD_TARGET  ? r->target
-           : p == OCT_RECORD_LABELS  ? r->samples.labels
-           : p == OCT_RECORD_TRUTH   ? r->truth
-           : p == OCT_RECORD_RULE    ? r->decode
-           : p != OCT_RECORD_SAMPLES ? r->model
-           : r->samples.data.n       ? r->samples.data.v[0]
-                                     : "";
-}
-
 static void put_inputs(oct_json *j, const oct_verification *v)
 {
     oct_json_open(j, "inputs", '[');
@@ -56,7 +41,7 @@ static void put_inputs(oct_json *j, const oct_verification *v)
             continue;
         oct_json_open(j, NULL, '{');
         oct_json_str(j, "what", oct_record_name((oct_record_part)p));
-        oct_json_str(j, "name", part_name(v, (oct_record_part)p));
+        oct_json_str(j, "name", oct_verification_name(v, (oct_record_part)p));
         if (p == OCT_RECORD_SAMPLES)
             oct_json_int(j, "samples", (int64_t)e->n);
         if (strcmp(e->sha256, "-") != 0)
