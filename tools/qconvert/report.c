@@ -181,6 +181,31 @@ static void print_denormals(const oct_item *report, FILE *f)
                   oct_item_true(d, "zeros") ? "" : ", which stay, as the layer does");
 }
 
+/* Inputs, outputs and operators, before and after. */
+static oct_status print_graph(const oct_item *report, FILE *f, oct_err *err)
+{
+    oct_table *t = oct_table_of("llll", (const char *[]){ "", "", "before", "after" });
+    const oct_item *rows = oct_item_at(report, "graph");
+    for (const oct_item *r = NULL; (r = oct_item_next(rows, r));) {
+        char before[32], after[32];
+        snprintf(before, sizeof before, "%lld", (long long)oct_item_whole(r, "before"));
+        snprintf(after, sizeof after, "%lld", (long long)oct_item_whole(r, "after"));
+        const bool node = strcmp(oct_item_text(r, "what"), "operator") == 0;
+        const char *was = oct_item_text(r, "before"), *is = oct_item_text(r, "after");
+        oct_table_texts(t, (const char *[]){ oct_item_text(r, "what"), oct_item_text(r, "name"),
+                                             node  ? before
+                                             : was ? was
+                                                   : "",
+                                             node ? after
+                                             : is ? is
+                                                  : "" });
+    }
+    oct_print(f, "\n");
+    const oct_status s = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    return s;
+}
+
 static void print_changes(const oct_item *report, FILE *f)
 {
     const oct_item *passes = oct_item_at(report, "passes");
@@ -245,6 +270,7 @@ static oct_status print_tables(const session *s, const oct_item *report, FILE *f
     print_float(report, f);
     print_denormals(report, f);
     print_changes(report, f);
+    OCT_TRY(print_graph(report, f, err));
     print_methods(report, f);
     OCT_TRY(size_report_print(report, f, err));
     OCT_TRY(times_report_print(report, f, err));

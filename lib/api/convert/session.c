@@ -463,6 +463,7 @@ static oct_status open_session(oct_session *s, oct_err *err)
         /* Only the model is large. What is made of its tensors is kept in a file beside the output */
         oct_spill_open(s->to, IN_MEMORY);
     OCT_TRY(oct_load(h->voice, x->model, x->model_data, x->model_size, &s->m, err));
+    OCT_TRY(oct_census_take(s->m->graph, s->c.arena, &s->census, err));
     return check_outputs(s, err);
 }
 

@@ -8,11 +8,23 @@
 #include "passes/input_pixels.h"
 #include "quant/convert/convert.h"
 
+/* An input or output of a graph with its type and shape, or an operator with how many nodes have it. */
+typedef struct oct_census_row {
+    const char *what, *name; /* what: "input", "output", "operator" */
+    const char *text;        /* "float32 [N,3,224,224]"; NULL of operators */
+    size_t n;                /* of operators, in nested graphs too */
+} oct_census_row;
+typedef struct oct_census {
+    oct_census_row *row; /* [n], inputs and outputs first */
+    size_t n, cap;
+} oct_census;
+
 struct oct_session {
     octet_convert_options x; /* what was asked for; texts are borrowed */
     oct_session_host h;
-    oct_conversion c; /* the conversion */
-    oct_model *m;     /* as loaded; what is made of it is c.m */
+    oct_conversion c;  /* the conversion */
+    oct_model *m;      /* as loaded; what is made of it is c.m */
+    oct_census census; /* of m as loaded */
     oct_target *target;
     oct_samples samples;
     oct_pixels pixels;             /* what the first input takes, as the model was loaded */
@@ -80,6 +92,11 @@ void oct_report_size(oct_json *j, const oct_conversion *c);
 void oct_report_causes(oct_json *j, const oct_causes *x);
 /* What matters of a conversion beside those for other targets, as members of a row. */
 void oct_report_target(oct_json *j, const oct_session *s);
+
+/* session_census.c: what a graph has; rows and texts are in the arena. */
+oct_status oct_census_take(const oct_graph *g, oct_arena *arena, oct_census *c, oct_err *err);
+/* The list "graph" of a report: what the model had, and what the result has. */
+void oct_report_census(oct_json *j, const oct_session *s);
 
 /* session_estimate.c: what a run that is not dry takes on this machine, from what this run has taken so far. */
 typedef struct oct_estimate {

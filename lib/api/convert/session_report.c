@@ -454,6 +454,7 @@ void oct_session_report(const oct_session *s, oct_document *to)
     oct_json_int(&j, "half_layers", (int64_t)n.half);
     oct_json_int(&j, "weight_only_layers", (int64_t)(n.blocks4 + n.blocks8));
     oct_report_passes(&j, &s->c);
+    oct_report_census(&j, s);
     oct_report_methods(&j, &s->c);
     oct_report_size(&j, &s->c);
     oct_json_rows(&j, "promotions", s->c.promoted, s->c.n_promoted, sizeof *s->c.promoted, put_promotion);
