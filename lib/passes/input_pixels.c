@@ -4,6 +4,7 @@
 #include "ops/op.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     MOST_CHANNELS = 16,
@@ -120,4 +121,69 @@ oct_pixels oct_input_pixels(const oct_graph *g, int input)
     return (w.factor >= 1 && mean > 0.05 && mean < 1.05) || (w.factor >= 100 && fabs(mean) <= 0.05)
                ? OCT_PIXELS_UNIT
                : OCT_PIXELS_UNKNOWN;
+}
+
+/* ---- the first normalization ---- */
+
+/* The convolution that reads v, behind nodes that move elements; NULL: something else does. */
+static const oct_node *first_convolution(walk *w)
+{
+    for (int i = 0; i < MOST_NODES; i++) {
+        const oct_value *x = &w->g->value[w->v];
+        if (x->n_uses != 1 || x->uses[0].slot != 0)
+            return NULL;
+        const oct_node *n = &w->g->node[x->uses[0].node];
+        if (n->n_out < 1 || n->out[0] < 0)
+            return NULL;
+        w->v = n->out[0];
+        if (oct_is_op(n, "Conv"))
+            return n;
+        if (!moves(w, &x->uses[0]))
+            return NULL;
+    }
+    return NULL;
+}
+
+static const oct_tensor *floats(const oct_graph *g, int value)
+{
+    const oct_tensor *t = value >= 0 ? g->value[value].constant : NULL;
+    return t && t->data && t->dtype == OCT_F32 ? t : NULL;
+}
+
+static double spread_of(const float *filter, int64_t n, double variance)
+{
+    double square = 0;
+    for (int64_t i = 0; i < n; i++)
+        square += (double)filter[i] * (double)filter[i];
+    return sqrt(variance / square);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double oct_input_spread(const oct_graph *g, int input)
+{
+    enum { MOST_FILTERS = 512 };
+    double spread[MOST_FILTERS];
+    size_t n = 0;
+    walk w = { .g = g, .v = input };
+    const oct_node *conv = first_convolution(&w);
+    const oct_value *x = &g->value[w.v];
+    const oct_node *norm = conv && x->n_uses == 1 && x->uses[0].slot == 0 ? &g->node[x->uses[0].node] : NULL;
+    if (!norm || !oct_is_op(norm, "BatchNormalization") || norm->n_in != 5 || conv->n_in < 2)
+        return NAN;
+    const oct_tensor *filters = floats(g, conv->in[1]), *variance = floats(g, norm->in[4]);
+    if (!filters || !variance || filters->rank < 2 || filters->dims[0] != variance->count)
+        return NAN;
+    for (int64_t i = 0; i < variance->count && n < MOST_FILTERS; i++) {
+        const int64_t size = filters->count / variance->count;
+        const double s = spread_of((const float *)filters->data + i * size, size, ((const float *)variance->data)[i]);
+        if (isfinite(s))
+            spread[n++] = s;
+    }
+    qsort(spread, n, sizeof *spread, by_size);
+    return n ? spread[n / 2] : NAN;
 }

@@ -114,6 +114,43 @@ static void other_forms(void **state)
     }
 }
 
+/* Three filters of the lengths 2, 5 and 10, behind which independent values of standard deviation s have the variances
+ * (2s)^2, (5s)^2 and (10s)^2. moved: in other places first. fault: what is there in place of what tells. */
+static double spread_with(float s, bool moved, const char *fault)
+{
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, moved ? "1,8,8,1" : "1,1,8,8");
+    int v = x;
+    if (moved) {
+        v = NET_NODE(g, "Transpose", "t", "a", x);
+        GOOD(oct_node_set_ints(g, net_last, "perm", (const int64_t[]){ 0, 3, 1, 2 }, 4, err));
+    }
+    v = strcmp(fault, "relu first") == 0 ? NET_NODE(g, "Relu", "r", "b", v) : v;
+    v = NET_NODE(g, "Conv", "conv", "c", v, NET_F32(g, "w", "3,1,2,2", 1, -1, 1, 1, 3, 0, 0, 4, 6, 0, 8, 0));
+    if (strcmp(fault, "no normalization") == 0)
+        v = NET_NODE(g, "Relu", "n", "d", v);
+    else
+        v = NET_NODE(g, "BatchNormalization", "n", "d", v, NET_F32(g, "s", "3", 1, 1, 1), NET_F32(g, "o", "3", 0, 0, 0),
+                     NET_F32(g, "m", "3", 0, 0, 0), NET_F32(g, "r", "3", 4 * s * s, 25 * s * s, 400 * s * s));
+    net_output(g, v);
+    const double found = oct_input_spread(g, x);
+    oct_graph_destroy(g);
+    return found;
+}
+
+static void spreads(void **state)
+{
+    static const float s[] = { 0.25f, 1, 60 };
+    static const char *const faults[] = { "relu first", "no normalization" };
+    for (size_t i = 0; i < OCT_COUNT(s); i++) /* the last filter spreads twice as far: the median is of the others */
+        for (int moved = 0; moved < 2; moved++)
+            if (fabs(spread_with(s[i], moved, "") - (double)s[i]) > 1e-5 * (double)s[i])
+                fail_msg("the input spreads by %g, expected %g", spread_with(s[i], moved, ""), (double)s[i]);
+    for (size_t i = 0; i < OCT_COUNT(faults); i++)
+        if (!isnan(spread_with(1, false, faults[i])))
+            fail_msg("%s: a spread is told", faults[i]);
+}
+
 /* Shapes of pictures, and of what is none. */
 static void pictures(void **state)
 {
@@ -153,6 +190,6 @@ static void pictures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(chains), cmocka_unit_test(other_forms),
-                                        cmocka_unit_test(pictures) };
+                                        cmocka_unit_test(spreads), cmocka_unit_test(pictures) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

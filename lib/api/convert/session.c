@@ -530,6 +530,19 @@ static void take_record(oct_session *s)
     s->c.o.record = &s->record;
 }
 
+/* Pictures without preprocessing go in as bytes: many times what some models were trained on. */
+static void warn_of_bytes(const oct_session *s)
+{
+    enum { BYTES = 60 }; /* how far the pixels of a photograph spread, about */
+    if (s->x.samples.preprocess.n || s->x.input_types.n || s->pixels != OCT_PIXELS_UNKNOWN ||
+        oct_source_picture_input(s->src) < 0 || !(s->spread < OCT_SPREAD_SCALED))
+        return;
+    oct_say(s->h.voice, OCT_NOTE_WARNING,
+            "pixels go in as 0 to 255, but by the normalization behind its first layer the model was trained on values "
+            "about %.0f times smaller: give their mean and std with --preprocess",
+            BYTES / s->spread);
+}
+
 static oct_status take(oct_session *s, oct_err *err)
 {
     const octet_convert_options *x = &s->x;
@@ -550,8 +563,10 @@ static oct_status take(oct_session *s, oct_err *err)
     }
     *d = (oct_samples){ .of = x->samples, .hold = true, .synthetic = s->c.o.synthetic, .given = s->h.given };
     const bool any = oct_samples_any(&d->of);
-    if (s->m->graph->n_input)
+    if (s->m->graph->n_input) {
         s->pixels = oct_input_pixels(s->m->graph, s->m->graph->input[0]);
+        s->spread = oct_input_spread(s->m->graph, s->m->graph->input[0]);
+    }
     if (any)
         oct_samples_warn_pixels(s->h.voice, s->m->graph, d->of.preprocess);
     if (s->c.o.n_ends)
@@ -567,7 +582,10 @@ static oct_status take(oct_session *s, oct_err *err)
 oct_status oct_session_decide(oct_session *s, oct_err *err)
 {
     OCT_TRY(take(s, err));
-    return oct_conversion_decide(&s->c, s->src, err);
+    OCT_TRY(oct_conversion_decide(&s->c, s->src, err));
+    if (s->src)
+        warn_of_bytes(s); /* now it is known whether samples are pictures */
+    return OCT_OK;
 }
 
 oct_status oct_session_preview(const oct_session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n,

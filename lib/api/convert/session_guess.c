@@ -152,7 +152,8 @@ static void ask_of_pixels(const oct_session *s, oct_json *j, oct_buf *text, oct_
     const octet_convert_options *x = &s->x;
     oct_picture p = { .pixels = s->pixels };
     if (!s->src || x->samples.preprocess.n || x->input_types.n || s->pixels == OCT_PIXELS_BYTES ||
-        oct_source_picture_input(s->src) < 0 || !(p.is = oct_guess_picture(s->c.m->graph, &p)))
+        (s->pixels == OCT_PIXELS_UNKNOWN && s->spread > OCT_SPREAD_BYTES) || oct_source_picture_input(s->src) < 0 ||
+        !(p.is = oct_guess_picture(s->c.m->graph, &p)))
         return;
     if (s->pixels == OCT_PIXELS_UNKNOWN)
         oct_buf_puts(text, "No --preprocess is given, so pixels go in as 0 to 255. Does the model take them so? "

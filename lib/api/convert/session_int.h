@@ -27,6 +27,7 @@ struct oct_session {
     oct_census census; /* of m as loaded */
     oct_target *target;
     oct_samples samples;
+    double spread;                 /* of the first input, as its statistics tell (oct_input_spread) */
     oct_pixels pixels;             /* what the first input takes, as the model was loaded */
     oct_source *src;               /* NULL without samples */
     char *output;                  /* its path, also if nothing will be written */
