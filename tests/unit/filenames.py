@@ -13,7 +13,8 @@ from pathlib import Path
 # What each folder has one of.
 EVERYWHERE = {"README.md", "meson.build", "main.c"}
 
-ROOT = set(""".ci .clang-format .clang-tidy .editorconfig .git-blame-ignore-revs .gitignore CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md
+ROOT = set(""".ci .clang-format .clang-tidy .editorconfig .git-blame-ignore-revs .github .gitignore .pre-commit-hooks.yaml CHANGELOG.md CITATION.cff CODE_OF_CONDUCT.md
+    CONTRIBUTING.md LICENSE README.md SECURITY.md SKILL.md
     action.yml bench cross docs examples include lib man meson.build meson_options.txt mkdocs.yml packaging provider python scripts share testdata tests
     tools""".split())
 
