@@ -48,6 +48,8 @@ void oct_session_close(oct_session *s); /* NULL allowed */
 
 /* The file of the options' target; NULL: it is built in. */
 const char *oct_session_target_file(const octet_convert_options *x);
+/* The name of a form of files, among those of --format, that is not ONNX's. */
+#define OCT_FORMAT_TFLITE "tflite"
 /* Whether there is only a table, and methods were asked for that measure on samples. */
 bool oct_session_lacks_samples(const oct_session *s);
 

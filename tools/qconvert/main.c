@@ -13,11 +13,12 @@
 
 static const char *format_name(size_t i, const char **summary)
 {
-    static const char *const names[] = { "qdq", "qoperator" }, *const texts[] = {
-        "QuantizeLinear and DequantizeLinear around operators", "QLinear operators"
+    static const char *const names[] = { "qdq", "qoperator", OCT_FORMAT_TFLITE }, *const texts[] = {
+        "QuantizeLinear and DequantizeLinear around operators", "QLinear operators",
+        "a .tflite file, for LiteRT and what reads its files"
     };
-    *summary = i < 2 ? texts[i] : NULL;
-    return i < 2 ? names[i] : NULL;
+    *summary = i < OCT_COUNT(names) ? texts[i] : NULL;
+    return i < OCT_COUNT(names) ? names[i] : NULL;
 }
 
 static const char *effort_name(size_t i, const char **summary)
@@ -322,7 +323,7 @@ int qconvert_main(int argc, char **argv)
         OPT_GROUP("Output"),
         OPT_OUT(
             'o', "output", &a.x.output,
-            "file to write; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input; of a folder, a new folder"),
+            "file to write; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input; OUT.tflite is written as --format tflite; of a folder, a new folder"),
         OPT_ENUM_OR_FILE(0, "recipe", &a.recipe, recipe_name,
                          "what becomes of the files of a folder [default: by what it holds]"),
         FORMS(&a),

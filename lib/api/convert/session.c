@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 /* A word that is one of a list. *i: its place. */
@@ -85,10 +86,11 @@ static oct_status name_output(oct_session *s, oct_err *err)
         if (n > 5 && strcmp(x->model + n - 5, ".onnx") == 0)
             n -= 5;
         const bool four = scheme == OCT_SCHEME_WEIGHT_ONLY && (x->bits == 0 || x->bits == 4);
-        s->output = oct_arena_printf(s->c.arena, "%.*s.%s.onnx", (int)n, x->model,
+        s->output = oct_arena_printf(s->c.arena, "%.*s.%s.%s", (int)n, x->model,
                                      oct_scheme_is_half(scheme) ? oct_scheme_name(scheme)
                                      : four                     ? "int4"
-                                                                : "int8");
+                                                                : "int8",
+                                     oct_session_writes_tflite(x) ? "tflite" : "onnx");
     }
     s->to = s->output;
     return s->output ? OCT_OK : oct_nomem(err);
@@ -172,6 +174,25 @@ static void keep_graph(void *arg, const char *step, const oct_graph *g)
 }
 
 /* ---- options ---- */
+
+/* A .tflite file is asked for by its name, too, and is for LiteRT unless another target is given. */
+static oct_status read_format(octet_convert_options *x, oct_err *err)
+{
+    const char *dot = x->output ? strrchr(x->output, '.') : NULL;
+    if (dot && strcasecmp(dot, ".tflite") == 0) {
+        if (x->format && strcmp(x->format, OCT_FORMAT_TFLITE) != 0)
+            return oct_fail(err, OCT_EUSAGE, "%s: --format %s is a form of .onnx files", x->output, x->format);
+        x->format = OCT_FORMAT_TFLITE;
+    }
+    if (oct_session_writes_tflite(x) && !x->target)
+        x->target = "litert";
+    return OCT_OK;
+}
+
+bool oct_session_writes_tflite(const octet_convert_options *x)
+{
+    return x->format && strcmp(x->format, OCT_FORMAT_TFLITE) == 0;
+}
 
 const char *oct_session_target_file(const octet_convert_options *x)
 {
@@ -391,7 +412,7 @@ static oct_status check_ranges(const octet_convert_options *x, oct_err *err)
 static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err)
 {
     enum { TRIALS = 8, PAGE_SAMPLES = 16 }; /* how many samples a page uses to compare layers */
-    static const char *const formats[] = { "qdq", "qoperator" };
+    static const char *const formats[] = { "qdq", "qoperator", OCT_FORMAT_TFLITE };
     static const double budget = 3; /* percent */
     const octet_convert_options *x = &s->x;
     size_t format = 0;
@@ -399,6 +420,7 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
     if (x->format)
         OCT_TRY(one_of("format", x->format, formats, OCT_COUNT(formats), &format, err));
     *o = (oct_convert_opts){ .name = x->model,
+                             .writable = format == 2 ? oct_session_tflite_check : NULL,
                              .policy = x->policy,
                              .rules = x->rules.v,
                              .n_rules = x->rules.n,
@@ -451,6 +473,7 @@ static oct_status open_session(oct_session *s, oct_err *err)
     const octet_convert_options *x = &s->x;
     const oct_session_host *h = &s->h;
     oct_convert_opts o;
+    OCT_TRY(read_format(&s->x, err));
     OCT_TRY(check_ranges(x, err));
     OCT_TRY(read_options(s, &o, err));
     OCT_TRY(oct_conversion_open(&s->c, &o, err));

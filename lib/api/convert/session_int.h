@@ -55,6 +55,12 @@ size_t oct_session_goals(const octet_convert_options *x);
 oct_status oct_session_preview(const oct_session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n,
                                oct_err *err);
 
+/* Whether the model is written as .tflite. session_tflite.c: whether a graph can be; and writes the session's, with
+ * notes about what became of its axes. */
+bool oct_session_writes_tflite(const octet_convert_options *x);
+oct_status oct_session_tflite_check(const oct_graph *g, oct_err *err);
+oct_status oct_session_tflite_write(oct_session *s, const char *path, oct_err *err);
+
 /* session_command.c: the command of qconvert that does the same, in a form that is independent of everything that
  * cannot change the model. bare: without the folders of files, as it is written to the model; else with the paths as
  * given, and with what judges the result. Release it with oct_buf_free. */

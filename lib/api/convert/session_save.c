@@ -12,10 +12,12 @@
 /* model.int8.onnx -> model.int8.best.onnx: the name for a model that missed its goal. NULL: memory ran out. */
 static char *best_name(const oct_session *s)
 {
+    const char *end = oct_session_writes_tflite(&s->x) ? ".tflite" : ".onnx";
+    const size_t of_end = strlen(end);
     size_t n = strlen(s->output);
-    if (n > 5 && strcmp(s->output + n - 5, ".onnx") == 0)
-        n -= 5;
-    return oct_arena_printf(s->c.arena, "%.*s.best.onnx", (int)n, s->output);
+    if (n > of_end && strcmp(s->output + n - of_end, end) == 0)
+        n -= of_end;
+    return oct_arena_printf(s->c.arena, "%.*s.best%s", (int)n, s->output, end);
 }
 
 /* Whether it is a file of external data as oct_model_save names it after its model. */
@@ -65,15 +67,21 @@ static bool is_refused(const oct_session *s)
     return s->c.missed || (s->x.strict && (s->c.lossy || s->c.unjudged));
 }
 
+static oct_status write_model(oct_session *s, const char *path, oct_err *err)
+{
+    return oct_session_writes_tflite(&s->x) ? oct_session_tflite_write(s, path, err)
+                                            : oct_conversion_write(&s->c, path, err);
+}
+
 /* Judges before writing, so that a model that misses its goal is written to another name. */
 static oct_status save(oct_session *s, oct_err *err)
 {
     OCT_TRY(oct_conversion_judge(&s->c, s->output, err));
     if (s->x.in_memory)
-        return oct_conversion_write(&s->c, s->to, err);
+        return write_model(s, s->to, err);
     if (is_refused(s) && !(s->output = best_name(s)))
         return oct_nomem(err);
-    OCT_TRY(oct_conversion_write(&s->c, s->output, err));
+    OCT_TRY(write_model(s, s->output, err));
     if ((s->n_goals || s->x.strict) && !is_refused(s))
         remove_best(s);
     return OCT_OK;

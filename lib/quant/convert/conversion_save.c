@@ -186,14 +186,20 @@ static oct_status check(const oct_conversion *c, const char *output, const oct_m
     return st == OCT_EMALFORMED ? OCT_ENUMERIC : st == OCT_ENOMEM || st == OCT_EIO ? st : OCT_EINTERNAL;
 }
 
-oct_status oct_conversion_draft(oct_conversion *c, const char *output, oct_model_draft **d, oct_err *err)
+oct_status oct_conversion_close_graph(oct_conversion *c, const char *output, oct_err *err)
 {
-    *d = NULL;
     OCT_TRY(oct_conversion_close_ends(c, err));
     if (c->n_end)
         OCT_TRY(oct_model_size(c->m, output, NULL, &c->size_after, err));
     if (oct_conversion_no_gain(c))
         oct_conversion_say(c, OCT_NOTE_WARNING, "%s: %s", output, oct_conversion_no_gain(c));
+    return OCT_OK;
+}
+
+oct_status oct_conversion_draft(oct_conversion *c, const char *output, oct_model_draft **d, oct_err *err)
+{
+    *d = NULL;
+    OCT_TRY(oct_conversion_close_graph(c, output, err));
     OCT_TRY(oct_model_write(c->m, output, NULL, d, err));
     const oct_status st = check(c, output, *d, err);
     if (st == OCT_OK)

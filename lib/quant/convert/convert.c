@@ -156,6 +156,8 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
     OCT_TRY(oct_policy_note(c->policy, c->m->graph, err));
     c->n_prepared = c->m->graph->n_node;
     oct_conversion_show(c, "prepared", c->m->graph);
+    if (c->o.writable)
+        OCT_TRY(c->o.writable(c->m->graph, err));
     say_target(c);
     say_blocks(c);
     say_unmet(c);

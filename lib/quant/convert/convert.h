@@ -140,6 +140,9 @@ typedef struct oct_convert_opts {
         layer_samples; /* on how many of its samples the verdict compares layers and times steps; 0: it does neither */
     double time_limit; /* seconds after opening at which no more trials begin; 0: no limit. With a limit, the result
                           depends on the machine. */
+    /* Refuses a prepared graph that the caller could not write in its format in the end, before any work is done on it;
+     * NULL: there is nothing to refuse. */
+    oct_status (*writable)(const oct_graph *g, oct_err *err);
     oct_convert_listener listener;
 } oct_convert_opts;
 
@@ -437,6 +440,8 @@ oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *
 const char *oct_conversion_no_gain(const oct_conversion *c);
 /* What would win back what was lost, whatever that is. */
 oct_cure oct_conversion_cure(const oct_conversion *c);
+/* The last change before the model is written: its inputs and outputs get their types. Warns if nothing is gained. */
+oct_status oct_conversion_close_graph(oct_conversion *c, const char *output, oct_err *err);
 /* Writes the model, with a warning if nothing is gained; reads the file back and checks it. A file that fails the check
  * does not replace the output. */
 oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *err);

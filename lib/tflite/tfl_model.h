@@ -1,0 +1,68 @@
+/* lib/tflite/tfl_model.h -- a .tflite model in memory: tensors, and operators that read and make them in order.
+ * Everything lives in an arena that the caller gives; constants' bytes and names are borrowed. */
+#ifndef OCT_TFLITE_TFL_MODEL_H
+#define OCT_TFLITE_TFL_MODEL_H
+
+#include "base/io.h"
+#include "graph/graph.h"
+#include "tflite/flatbuffer.h"
+#include "tflite/schema.h"
+
+typedef struct oct_tfl_tensor {
+    const char *name;
+    oct_tfl_type type;
+    int rank;
+    int32_t dims[OCT_MAX_RANK];
+    int open;               /* a dimension that a program may change before a run, 1 in dims; -1: none */
+    const oct_quant *quant; /* of its integers; NULL: none */
+    int axis;               /* of several scales */
+    const void *data;       /* a constant's, or NULL */
+    size_t bytes;
+} oct_tfl_tensor;
+
+enum { OCT_TFL_FIELDS = 8 };
+typedef struct oct_tfl_operator {
+    oct_tfl_code code;
+    int version;
+    int *in, *out; /* tensors; -1: absent */
+    int n_in, n_out;
+    oct_flat_field field[OCT_TFL_FIELDS]; /* options other than their defaults */
+    size_t n_fields;
+} oct_tfl_operator;
+
+/* A named input or output. */
+typedef struct oct_tfl_end {
+    const char *name;
+    int tensor;
+} oct_tfl_end;
+
+typedef struct oct_tfl_model {
+    oct_arena *arena;
+    oct_tfl_tensor *tensor;
+    size_t n_tensor, cap_tensor;
+    oct_tfl_operator *op;
+    size_t n_op, cap_op;
+    oct_tfl_end *input, *output;
+    size_t n_input, n_output;
+    const char *name, *description; /* of the graph; of the model: who made it */
+} oct_tfl_model;
+
+/* The name of an operator, as "CONV_2D". */
+const char *oct_tfl_code_name(oct_tfl_code code);
+/* The number of its table of options; 0: it has none. */
+int oct_tfl_code_options(oct_tfl_code code);
+/* The version that takes int8. */
+int oct_tfl_code_int8(oct_tfl_code code);
+/* The first runtime that has a version, as "1.14.0"; "" where that is not known. */
+const char *oct_tfl_code_runtime(oct_tfl_code code, int version, char dst[16]);
+
+/* Bytes of an element; 0: the type has none here. */
+size_t oct_tfl_type_bytes(oct_tfl_type t);
+
+/* Writes the model to an output that is open. OCT_EUNSUPPORTED if it is larger than a flatbuffer can be (2 GB), before
+ * anything is written; OCT_ENOMEM. Errors of writing are kept in out. */
+oct_status oct_tfl_model_write(const oct_tfl_model *m, oct_out *out, oct_err *err);
+/* The bytes that it would write. */
+oct_status oct_tfl_model_size(const oct_tfl_model *m, uint64_t *bytes, oct_err *err);
+
+#endif

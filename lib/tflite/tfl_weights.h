@@ -1,0 +1,18 @@
+/* lib/tflite/tfl_weights.h -- constant operands of layers: weights, and biases as integers of the product's scale. */
+#ifndef OCT_TFLITE_TFL_WEIGHTS_H
+#define OCT_TFLITE_TFL_WEIGHTS_H
+
+#include "tflite/tfl_tensors.h"
+
+/* Whether kernels on int8 take these weights: constants of int8, all zero points 0. */
+bool oct_tfl_weights_fit(const oct_tfl_writer *w, int value);
+/* Weights in an order of axes, whose dimensions are taken for `dims`; channel: the axis of the outputs among these. For
+ * REAL they are dequantized by an operator, if they are stored quantized. */
+oct_status oct_tfl_weights(oct_tfl_writer *w, int value, int rank, const int64_t *dims, const oct_tfl_order *order,
+                           int channel, oct_tfl_kind kind, int *tensor, oct_err *err);
+/* The bias of n outputs, zeros where there is none (value -1): int32 with the scales of input `x` times those of the
+ * weights for OWN, float32 for REAL. */
+oct_status oct_tfl_bias(oct_tfl_writer *w, int value, int64_t n, int x, int weights, oct_tfl_kind kind, int *tensor,
+                        oct_err *err);
+
+#endif
