@@ -115,7 +115,7 @@ static bool is_older(const char *a, const char *b)
 static size_t version_of(writing *w, const oct_tfl_operator *o)
 {
     size_t i = 0;
-    char runtime[RUNTIME_BYTES];
+    char runtime[RUNTIME_BYTES] = { 0 };
     while (i < w->n_versions && (w->version[i].code != o->code || w->version[i].number != o->version))
         i++;
     if (i < w->n_versions)

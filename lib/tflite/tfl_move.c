@@ -130,7 +130,7 @@ static oct_status copy(oct_tfl_writer *w, const oct_node *n, const int64_t *perm
 
 oct_status oct_tfl_write_transpose(oct_tfl_writer *w, const oct_node *n, oct_err *err)
 {
-    const oct_quant *a = w->g->value[n->in[0]].quant, *b = w->g->value[n->out[0]].quant;
+    const oct_quant *a = w->g->value[n->in[0]].quant, *b = w->g->value[w->out].quant;
     const oct_tfl_order plain = oct_tfl_plain();
     int64_t perm[OCT_MAX_RANK], dims[OCT_MAX_RANK];
     int rank, count = 0, tensor;

@@ -14,7 +14,7 @@ oct_status oct_tfl_cannot(const oct_tfl_writer *w, oct_err *err, const char *hin
     va_end(ap);
     oct_fail(err, OCT_EUNSUPPORTED, "%s cannot be written to .tflite: %s",
              w->node < 0 ? "the model" : oct_node_text(w->g, w->node, text, sizeof text), what);
-    oct_hint(err, "%s", hint ? hint : "write .onnx, or replace the node by operators that docs/devices.md lists");
+    oct_hint(err, "%s", hint ? hint : "write .onnx, or replace the node by operators that docs/tflite.md lists");
     return OCT_EUNSUPPORTED;
 }
 
@@ -454,14 +454,12 @@ oct_status oct_tfl_read(oct_tfl_writer *w, int value, const oct_tfl_order *order
         return constant_form(w, value, order, kind, tensor, err);
     if (!s->n)
         return oct_tfl_cannot(w, err, NULL, "the elements of its operand '%s' are not known", v->name);
-    if (!find_form(s, rank, NULL, kind)) { /* of the value's integers, reals in their order */
-        const oct_tfl_form from =
-            *(find_form(s, rank, order, OCT_TFL_OWN) ? find_form(s, rank, order, OCT_TFL_OWN) : &s->form[0]);
-        int real;
-        OCT_TRY(value_tensor(w, value, &from.order, NULL, "_dequantized", &real, err));
-        OCT_TRY(add_form(w, value, &from.order, kind, real, err));
-        OCT_TRY(dequantize(w, from.tensor, real, err));
-        return oct_tfl_read(w, value, order, kind, tensor, err);
+    if (!find_form(s, rank, NULL, kind)) { /* reals of the value's integers, which are moved where they are small */
+        int from;
+        OCT_TRY(oct_tfl_read(w, value, order, OCT_TFL_OWN, &from, err));
+        OCT_TRY(value_tensor(w, value, order, NULL, "_dequantized", tensor, err));
+        OCT_TRY(add_form(w, value, order, OCT_TFL_REAL, *tensor, err));
+        return dequantize(w, from, *tensor, err);
     }
     return transpose(w, value, find_form(s, rank, NULL, kind), order, tensor, err);
 }

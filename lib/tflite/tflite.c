@@ -187,29 +187,45 @@ static oct_status write_output(oct_tfl_writer *w, int value, oct_err *err)
 
 /* ---- nodes ---- */
 
-/* Fuses an activation behind the node into it. Returns its node, or -1. */
-static int fuse(oct_tfl_writer *w, const oct_node *n, const oct_tfl_rule *rule)
+static bool is_border(const oct_node *n)
 {
-    const oct_value *v = &w->g->value[n->out[0]];
+    return oct_is_op(n, "QuantizeLinear") || oct_is_op(n, "DequantizeLinear");
+}
+
+/* The one node that reads a value of reals; NULL: there are several or none, or it is an output. */
+static const oct_node *only_reader(const oct_tfl_writer *w, int value, int *id)
+{
+    const oct_value *v = &w->g->value[value];
+    if (v->quant || !oct_value_used_once(v) || v->uses[0].slot != 0)
+        return NULL;
+    *id = v->uses[0].node;
+    return &w->g->node[*id];
+}
+
+/* What stands behind the node and becomes part of it: an activation, and the border at which its result is rounded to int8, where files have
+ * one. w->out is the value behind them. */
+static void fuse(oct_tfl_writer *w, const oct_node *n, const oct_tfl_rule *rule, bool *skip)
+{
+    int id;
     w->activation = OCT_TFL_ACT_NONE;
     w->out = n->out[0];
-    if (!rule->activates || v->quant || !oct_value_used_once(v) || v->uses[0].slot != 0)
-        return -1;
-    const int next = v->uses[0].node;
-    const oct_node *a = &w->g->node[next];
-    w->activation = oct_tfl_clamp_of(w, a);
-    if (!w->activation)
-        return -1;
-    w->out = a->out[0];
-    return next;
+    const oct_node *next = n->n_out == 1 ? only_reader(w, w->out, &id) : NULL;
+    if (next && rule->activates && (w->activation = oct_tfl_clamp_of(w, next))) {
+        skip[id] = true;
+        w->out = next->out[0];
+        next = only_reader(w, w->out, &id);
+    }
+    if (next && !is_border(n) && oct_is_op(next, "QuantizeLinear") && oct_tfl_is_int8(w, next->out[0])) {
+        skip[id] = true;
+        w->out = next->out[0];
+    }
 }
 
 /* Kernels take float32 or int8. Values of 8 bits without a sign stand at the ends of a model alone. */
 static oct_status check_types(const oct_tfl_writer *w, const oct_node *n, const oct_tfl_rule *rule, oct_err *err)
 {
-    const bool border = strcmp(n->op, "QuantizeLinear") == 0 || strcmp(n->op, "DequantizeLinear") == 0;
     const oct_value *x = &w->g->value[n->in[0]];
-    for (int i = 0; i < n->n_in && !border; i++) {
+    for (int i = 0; i < n->n_in && !is_border(n); i++) {
         const oct_value *v = n->in[i] >= 0 ? &w->g->value[n->in[i]] : NULL;
         if (v && v->quant && !oct_value_is_constant(v) && v->quant->n && v->quant->dtype != OCT_S8)
             return oct_tfl_cannot(w, err, "convert the float model for --target litert",
@@ -232,9 +248,7 @@ static oct_status write_node(oct_tfl_writer *w, int id, bool *skip, oct_err *err
     if (n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
         return oct_tfl_cannot(w, err, NULL, "its first input or output is absent");
     OCT_TRY(check_types(w, n, rule, err));
-    const int fused = fuse(w, n, rule);
-    if (fused >= 0)
-        skip[fused] = true;
+    fuse(w, n, rule, skip);
     OCT_TRY(rule->write(w, n, err));
     return oct_tfl_finish(w, err);
 }

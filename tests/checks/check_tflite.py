@@ -1,0 +1,480 @@
+#!/usr/bin/env python3
+"""Models written as .tflite, run by LiteRT with its default kernels (XNNPACK) and with its reference kernels, against ONNX Runtime on the
+same conversion written as .onnx.
+
+    tests/checks/check_tflite.py [--qconvert PROGRAM] [--only WORD] [-v]
+
+- layers: one layer or few, in many shapes (pads, strides, dilations, groups, one axis, orders of axes): as floats, equal but for rounding; as
+  int8, at most so many steps of the output's scale apart as the case says, and with no operator left on reals
+- models: those of testdata/models: each is written and computes the same, or is refused with node and remedy
+- networks: trained ones, where there are any: agreement and noise against ONNX Runtime; the file is no larger than 1.03 times the .onnx
+- refusals: what cannot be written, before anything is; a batch of another size; what the file says of itself
+- docs/tflite.md has the table of operators
+
+Needs Python packages (ai_edge_litert among them): runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+packages.need("numpy", "onnx", "onnxruntime", "ai_edge_litert")
+import numpy as np
+import onnx
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+from pylib import metrics, peer, plainnet, tool
+from pylib.judge import RELATIVE, Checker, options, relative_error, run_ort, stored_case
+
+KERNELS = {"xnnpack": OpResolverType.AUTO, "reference": OpResolverType.BUILTIN_REF}
+LEAST_MODELS = 80  # of testdata/models that can be written
+
+
+# ---- running ----
+
+def moved(said, end, name):
+    """Whether the conversion says that an input or output has its channels last."""
+    return re.search(rf"{end} '{re.escape(name)}' is \[[-\d,]*\]: (NHWC|channels last)", said) is not None
+
+
+def run_theirs(path, feeds, kernels, said):
+    """{output: array} in ONNX's order of axes, for {input: array} in it. LiteRT gets the batch that the arrays have."""
+    interpreter = Interpreter(model_path=str(path), experimental_op_resolver_type=KERNELS[kernels])
+    signature = interpreter.get_signature_list()["serving_default"]
+    assert sorted(signature["inputs"]) == sorted(feeds), signature
+    runner = interpreter.get_signature_runner()
+    given = {name: np.moveaxis(x, 1, -1) if moved(said, "input", name) else x for name, x in feeds.items()}
+    got = runner(**{name: np.ascontiguousarray(x) for name, x in given.items()})
+    return {name: np.moveaxis(y, -1, 1) if moved(said, "output", name) else y for name, y in got.items()}
+
+
+def run_micro(path, x, said, name):
+    """The first output in tflite-micro's interpreter, of one input."""
+    from tflite_micro.python.tflite_micro import runtime
+    interpreter = runtime.Interpreter.from_file(str(path))
+    interpreter.set_input(np.ascontiguousarray(np.moveaxis(x, 1, -1) if moved(said, "input", name) else x), 0)
+    interpreter.invoke()
+    return interpreter.get_output(0)
+
+
+def write(c, model, out, *more, fails=False):
+    """What qconvert says; with `fails` (status, text) of a run that fails."""
+    done = subprocess.run([c.qconvert, model, "-o", out, *map(str, more)], capture_output=True, text=True, check=False)
+    if fails:
+        return done.returncode, done.stderr
+    if done.returncode:
+        raise tool.ToolError(f"qconvert exit {done.returncode}: {done.stderr.strip()[-400:]}")
+    return done.stdout + done.stderr
+
+
+def output_scale(path):
+    """The scale of what the last quantizer before the first output makes; 0 where it is none."""
+    model = onnx.load(path)
+    values = {i.name: onnx.numpy_helper.to_array(i) for i in model.graph.initializer}
+    makers = {o: n for n in model.graph.node for o in n.output}
+    name = model.graph.output[0].name
+    while name in makers and makers[name].op_type in ("DequantizeLinear", "Reshape", "Transpose", "Identity"):
+        node = makers[name]
+        if node.op_type == "DequantizeLinear":
+            return float(values[node.input[1]])
+        name = node.input[0]
+    return 0.0
+
+
+def real_operators(path):
+    """Names of the operators of a file that compute on float32, other than those that quantize."""
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(Path(path).read_bytes(), 0))
+    graph = model.subgraphs[0]
+    names = {v: k for k, v in vars(schema.BuiltinOperator).items() if not k.startswith("_")}
+    found = []
+    for op in graph.operators:
+        name = names[model.operatorCodes[op.opcodeIndex].builtinCode]
+        if name not in ("QUANTIZE", "DEQUANTIZE") and any(graph.tensors[t].type == schema.TensorType.FLOAT32 for t in op.outputs):
+            found.append(name)
+    return found
+
+
+# ---- layers ----
+
+def conv(shape, kernel, out=6, group=1, **attrs):
+    def build(n):
+        n.node("Conv", ["x", n.const("w", out, shape[1] // group, *kernel, scale=0.3), n.const("b", out)], "y", group=group, **attrs)
+    return shape, build
+
+
+def transposed(shape, kernel, out=5, **attrs):
+    def build(n):
+        n.node("ConvTranspose", ["x", n.const("w", shape[1], out, *kernel, scale=0.3), n.const("b", out)], "y", **attrs)
+    return shape, build
+
+
+def one(op, shape, *constants, **attrs):
+    """One node; constants: arrays."""
+    def build(n):
+        n.node(op, ["x", *("" if a is None else n.const(f"c{i}", value=np.asarray(a)) for i, a in enumerate(constants))], "y", **attrs)
+    return shape, build
+
+
+def behind_conv(op, *constants, channels=6, twice=False, size=8, **attrs):
+    """A node behind a convolution, so that the order of axes is the layer's. twice: it has two such operands."""
+    shape = (1, 4, size, size + 1)
+
+    def build(n):
+        for name in ("a", "b") if twice else ("a",):
+            n.node("Conv", ["x", n.const("w" + name, channels, 4, 3, 3, scale=0.3), n.const("s" + name, channels)], name, pads=[1, 1, 1, 1])
+        operands = ["a", "b"] if twice else ["a"]
+        n.node(op, operands + [n.const(f"c{i}", value=np.asarray(a)) for i, a in enumerate(constants)], "y", **attrs)
+    return shape, build
+
+
+def shuffled(n):
+    n.node("Conv", ["x", n.const("w", 6, 4, 1, 1), n.const("b", 6)], "a")
+    n.node("Reshape", ["a", n.const("s", value=np.array([0, 2, 3, 8, 9]))], "r")
+    n.node("Transpose", ["r"], "t", perm=[0, 2, 1, 3, 4])
+    n.node("Reshape", ["t", n.const("u", value=np.array([0, 6, 8, 9]))], "v")
+    n.node("Conv", ["v", n.const("w2", 5, 6, 3, 3, scale=0.3), n.const("b2", 5)], "y")
+
+
+def keras(n):
+    """As exporters of TensorFlow write: pictures come with the channels last, and leave so."""
+    n.node("Transpose", ["x"], "a", perm=[0, 3, 1, 2])
+    n.node("Conv", ["a", n.const("w", 6, 4, 3, 3, scale=0.3), n.const("b", 6)], "c")
+    n.node("Relu", ["c"], "r")
+    n.node("Transpose", ["r"], "y", perm=[0, 2, 3, 1])
+
+
+def dense(n):
+    n.node("Conv", ["x", n.const("w", 6, 4, 3, 3, scale=0.3), n.const("b", 6)], "c")
+    n.node("Clip", ["c", n.const("lo", value=np.float32(0)), n.const("hi", value=np.float32(6))], "r")
+    n.node("Flatten", ["r"], "f")
+    n.node("Gemm", ["f", n.const("v", 7, 252, scale=0.1), n.const("d", 7)], "y", transB=1)
+
+
+def attention(n):
+    n.node("MatMul", ["x", n.const("q", 8, 8, scale=0.4)], "a")
+    n.node("Transpose", ["x"], "t", perm=[0, 2, 1])
+    n.node("MatMul", ["a", "t"], "m")
+    n.node("Softmax", ["m"], "y", axis=-1)
+
+
+def halves(n):
+    """Split and Concat along channels behind a convolution."""
+    n.node("Conv", ["x", n.const("w", 6, 4, 1, 1), n.const("b", 6)], "a")
+    n.nodes.append(onnx.helper.make_node("Split", ["a", n.const("s", value=np.array([2, 4]))], ["p", "q"], axis=1, name="Split_p"))
+    n.node("Relu", ["q"], "r")
+    n.node("Concat", ["r", "p"], "y", axis=1)
+
+
+F = np.float32
+# name: (shape and builder, steps that int8 may differ by; None: some of it stays on reals)
+LAYERS = {
+    "conv": (conv((1, 4, 9, 8), (3, 3)), 1),
+    "conv same": (conv((1, 4, 9, 8), (3, 3), pads=[1, 1, 1, 1]), 1),
+    "conv stride 2, pads 1": (conv((1, 4, 8, 8), (3, 3), pads=[1, 1, 1, 1], strides=[2, 2]), 1),
+    "conv stride 2, pads as same": (conv((1, 4, 8, 8), (3, 3), pads=[0, 0, 1, 1], strides=[2, 2]), 1),
+    "conv uneven": (conv((1, 3, 11, 7), (5, 2), pads=[0, 1, 3, 0], strides=[3, 1]), 1),
+    "conv dilated": (conv((1, 4, 12, 12), (3, 3), pads=[2, 2, 2, 2], dilations=[2, 2]), 1),
+    "conv dilated valid": (conv((1, 4, 12, 11), (3, 2), dilations=[3, 2]), 1),
+    "conv auto_pad": (conv((1, 4, 9, 8), (3, 4), auto_pad="SAME_UPPER", strides=[2, 2]), 1),
+    "conv auto_pad lower": (conv((1, 4, 9, 8), (4, 4), auto_pad="SAME_LOWER", strides=[1, 2]), 1),
+    "conv groups": (conv((1, 8, 7, 7), (3, 3), out=6, group=2), 1),
+    "conv depthwise": (conv((1, 6, 9, 9), (3, 3), out=6, group=6, pads=[1, 1, 1, 1]), 1),
+    "conv depthwise x2": (conv((1, 6, 9, 9), (3, 3), out=12, group=6, strides=[2, 2]), 1),
+    "conv depthwise dilated": (conv((1, 6, 9, 9), (3, 3), out=6, group=6, pads=[2, 2, 2, 2], dilations=[2, 2]), 1),
+    "conv of one channel": (conv((1, 1, 9, 9), (3, 3), out=6), 1),
+    "conv of one axis": (conv((1, 4, 20), (5,), pads=[2, 2]), 1),
+    "conv of one axis, stride": (conv((1, 4, 21), (4,), pads=[3, 0], strides=[2], dilations=[2]), 1),
+    "conv of square": (conv((1, 4, 4, 4), (3, 3), out=4, pads=[1, 1, 1, 1]), 1),
+    "transposed": (transposed((1, 4, 5, 6), (3, 3), strides=[2, 2]), 1),
+    "transposed same": (transposed((1, 4, 5, 6), (4, 4), strides=[2, 2], pads=[1, 1, 1, 1]), 1),
+    "transposed, more behind": (transposed((1, 4, 5, 6), (3, 3), strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]), 1),
+    "transposed uneven": (transposed((1, 4, 5, 6), (3, 2), strides=[1, 3], pads=[2, 0, 0, 1]), 1),
+    "transposed of one axis": (transposed((1, 4, 9), (4,), strides=[2], pads=[1, 1]), 1),
+    "gemm": (one("Gemm", (1, 12), np.random.default_rng(1).normal(size=(12, 7)).astype(F), np.arange(7, dtype=F)), 1),
+    "matmul": (one("MatMul", (1, 5, 12), np.random.default_rng(1).normal(size=(12, 7)).astype(F)), 1),
+    "max pool": (behind_conv("MaxPool", kernel_shape=[2, 2], strides=[2, 2]), 1),
+    "max pool, pads": (behind_conv("MaxPool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]), 1),
+    "max pool, ceil": (behind_conv("MaxPool", kernel_shape=[3, 2], strides=[2, 2], ceil_mode=1), 1),
+    "average pool": (behind_conv("AveragePool", kernel_shape=[2, 3], strides=[2, 1]), 1),
+    "average pool, same": (behind_conv("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), 1),
+    "average pool, pads counted": (behind_conv("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1), 1),
+    "global average": (behind_conv("GlobalAveragePool"), 1),
+    "global max": (behind_conv("GlobalMaxPool"), None),
+    "mean": (behind_conv("ReduceMean", axes=[2, 3], keepdims=0), None),
+    "mean of channels": (behind_conv("ReduceMean", axes=[1], keepdims=1), None),
+    "sum": (behind_conv("ReduceSum", [2], keepdims=0), None),
+    "add": (behind_conv("Add", twice=True), 1),
+    "add by channel": (behind_conv("Add", np.arange(6, dtype=F).reshape(6, 1, 1)), 1),
+    "add one": (behind_conv("Add", F(0.5)), 1),
+    "sub": (behind_conv("Sub", twice=True), None),
+    "mul": (behind_conv("Mul", twice=True), 1),
+    "mul by row": (behind_conv("Mul", np.linspace(-1, 1, 9, dtype=F)), 1),
+    "div": (behind_conv("Div", np.linspace(1, 2, 6, dtype=F).reshape(6, 1, 1)), None),
+    "max": (behind_conv("Max", twice=True), None),
+    "pow": (behind_conv("Pow", F(2)), None),
+    "relu": (one("Relu", (1, 4, 6, 5)), None),
+    "clip 0.5": (behind_conv("Clip", F(-0.5), F(0.5)), None),
+    "clip from below": (one("Clip", (1, 4, 6), F(-0.25)), None),
+    "sigmoid": (one("Sigmoid", (1, 4, 6, 5)), 1),
+    "tanh": (one("Tanh", (1, 4, 6, 5)), 1),
+    "hard swish": (behind_conv("HardSwish"), None),
+    "hard sigmoid": (behind_conv("HardSigmoid"), None),
+    "leaky": (behind_conv("LeakyRelu", alpha=0.2), 2),
+    "elu": (behind_conv("Elu"), None),
+    "exp": (behind_conv("Exp"), None),
+    "prelu": (behind_conv("PRelu", np.linspace(0, 1, 6, dtype=F).reshape(6, 1, 1)), None),
+    "prelu of one": (behind_conv("PRelu", np.full((1,), 0.25, F)), None),
+    "softmax": (one("Softmax", (1, 10), axis=-1), 1),
+    "softmax of channels": (behind_conv("Softmax", axis=1), 1),
+    "softmax of rows": (behind_conv("Softmax", axis=2), 1),
+    "log softmax": (one("LogSoftmax", (1, 10), axis=-1), 2),
+    "concat": (behind_conv("Concat", twice=True, axis=1), 1),
+    "concat of rows": (behind_conv("Concat", twice=True, axis=-1), 1),
+    "slice": (behind_conv("Slice", [1, 2], [5, 100], [1, 2]), 1),
+    "slice with steps": (behind_conv("Slice", [0, -1], [8, -100], [2, 3], [2, -1]), 1),
+    "slice from behind": (one("Slice", (1, 12), [-3], [2**40], [1]), 1),
+    "pad": (behind_conv("Pad", [0, 1, 0, 2, 0, 0, 3, 1]), None),
+    "pad with a value": (behind_conv("Pad", [0, 0, 1, 1, 0, 0, 1, 1], F(1.5)), None),
+    "pad, reflected": (behind_conv("Pad", [0, 0, 2, 1, 0, 0, 1, 2], mode="reflect"), None),
+    "gather": (one("Gather", (1, 12), [3, -1, 0], axis=1), 1),
+    "reshape": (behind_conv("Reshape", [0, 3, -1]), 1),
+    "transpose": (behind_conv("Transpose", perm=[0, 3, 1, 2]), 1),
+    "flatten": (behind_conv("Flatten"), 1),
+    "unsqueeze": (behind_conv("Unsqueeze", [1, 3]), 1),
+    "depth to space": (behind_conv("DepthToSpace", channels=8, blocksize=2), 1),
+    "space to depth": (behind_conv("SpaceToDepth", channels=3, size=8, blocksize=1), 1),
+    "resize nearest": (behind_conv("Resize", np.array([], F), np.array([1, 1, 2, 2], F), mode="nearest",
+                                   coordinate_transformation_mode="asymmetric", nearest_mode="floor"), 1),
+    "resize nearest, half": (behind_conv("Resize", np.array([], F), np.array([1, 1, 2, 3], F), mode="nearest"), 1),
+    "resize linear": (behind_conv("Resize", np.array([], F), np.array([1, 1, 2, 2], F), mode="linear"), 1),
+    "resize linear, corners": (behind_conv("Resize", np.array([], F), np.array([1, 1, 2.5, 2], F), mode="linear",
+                                           coordinate_transformation_mode="align_corners"), 1),
+    "resize linear, smaller": (behind_conv("Resize", np.array([], F), np.array([1, 1, 0.5, 1], F), mode="linear",
+                                           coordinate_transformation_mode="asymmetric"), 1),
+    "channel shuffle": (((1, 4, 8, 9), shuffled), 2),
+    "keras": (((1, 9, 8, 4), keras), 1),
+    "dense behind pictures": (((1, 4, 8, 9), dense), 2),
+    "attention": (((1, 5, 8), attention), None),
+    "halves": (((1, 4, 6, 7), halves), None),
+}
+
+
+# Reference kernels round sums twice, so that a convolution's result is sometimes one step off; what makes more of a step needs more here.
+REFERENCE_STEPS = {"hard swish": 4, "softmax of channels": 4, "softmax of rows": 5, "hard sigmoid": 4, "dense behind pictures": 3, "channel shuffle": 3}
+NOT_IN_REFERENCE = {"elu"}  # they have no such kernel
+
+
+def hold_layer(c, name, case, steps, number):
+    shape, build = case
+    net = plainnet.Net(number, opset=14)
+    build(net)
+    model, data = c.folder / "layer.onnx", c.folder / "samples.npy"
+    samples = net.save(model, ("n", *shape[1:]))
+    np.save(data, np.stack(samples))
+    ours = {"float": c.folder / "float.tflite", "int8": c.folder / "int8.tflite"}
+    said = write(c, model, ours["float"], "--scheme", "float")
+    want = run_ort(model, [x[None] for x in samples[:3]])
+    every = [k for k in KERNELS if k != "reference" or name not in NOT_IN_REFERENCE]
+    for kernels in every:
+        for x, y in zip(samples, want[0], strict=False):
+            got = run_theirs(ours["float"], {"x": x[None]}, kernels, said)["y"]
+            error = relative_error(y, got) if got.shape == y.shape else np.inf
+            if not error <= RELATIVE:
+                break
+        c.hold(f"{name}: floats, {kernels}", error <= RELATIVE, f"{error:.1e} of the range off, shape {got.shape} for {y.shape}")
+    write(c, model, c.folder / "int8.onnx", "--target", "litert", "--data", data)
+    said = write(c, model, ours["int8"], "--data", data)
+    want = run_ort(c.folder / "int8.onnx", [x[None] for x in samples[:8]])[0]
+    scale = output_scale(c.folder / "int8.onnx") or float(want.max() - want.min()) / 255
+    for kernels in every:
+        allowed = REFERENCE_STEPS.get(name, steps or 2) if kernels == "reference" else steps or 2
+        got = np.stack([run_theirs(ours["int8"], {"x": x[None]}, kernels, said)["y"] for x in samples[:8]])
+        most = float(np.abs(got - want).max()) / scale if got.shape == want.shape else np.inf
+        c.hold(f"{name}: int8, {kernels}", most <= allowed + 0.01, f"{most:.2f} steps apart, shape {got.shape} for {want.shape}")
+    real = real_operators(ours["int8"])
+    c.hold(f"{name}: int8 operators", steps is None or not real, f"on reals: {' '.join(real)}")
+
+
+# ---- models of testdata ----
+
+def hold_models(c, only):
+    written = 0
+    for path in sorted((tool.ROOT / "testdata" / "models").glob("*.onnx")):
+        case = stored_case(path)
+        if not case or not case[0] or (only and only not in path.stem):
+            continue
+        status, said = write(c, path, c.folder / "t.tflite", "--scheme", "float", fails=True)
+        if status:
+            named = "cannot be written to .tflite" in said and "hint:" in said
+            c.hold(f"{path.stem}: refused with a remedy", status == 5 and (named or "opset 8" in said), f"{status} {said.strip()[-300:]}")
+            continue
+        written += 1
+        session = peer.session(path)
+        feeds = {n: x[:1] if "the batch is 1" in said else x for n, x in case[0].items()}
+        want = dict(zip((o.name for o in session.get_outputs()), session.run(None, feeds), strict=True))
+        for kernels in KERNELS:
+            got = run_theirs(c.folder / "t.tflite", feeds, kernels, said)
+            worst = max((relative_error(want[n], got[n]) if got[n].shape == want[n].shape else np.inf) for n in want if want[n].size)
+            c.hold(f"{path.stem}: {kernels}", worst <= RELATIVE, f"{worst:.1e} of the range off")
+    c.hold("models that can be written", bool(only) or written >= LEAST_MODELS, f"{written} of at least {LEAST_MODELS}")
+
+
+# ---- trained networks ----
+
+# name: how far below the outputs, in dB, the difference from ONNX Runtime has to be, with XNNPACK's kernels and with the reference ones
+NETWORKS = {
+    "ad01_autoencoder": (30, 20),
+    "kws_dscnn": (30, 15),
+    "mnist_cnn": (30, 20),
+    "resnet8_cifar10": (30, 20),
+    "vww_mobilenet_96": (30, 15),
+    "mobilenet_v1_025_224": (30, 15),
+    "mobilenet_v2_100_224": (20, 12),
+    "squeezenet_v10_227": (30, 15),
+    "ultraface_rfb_320": (30, 15),
+    "nanodet_m_416": (12, 8),
+}
+
+
+def hold_network(c, name):
+    model = tool.SHARED / "models" / f"{name}.onnx"
+    graph = onnx.load(model, load_external_data=False).graph
+    known = {i.name for i in graph.initializer}
+    inputs = [i for i in graph.input if i.name not in known]
+    shape = [d.dim_value or 1 for d in inputs[0].type.tensor_type.shape.dim]
+    rng = np.random.default_rng(3)
+    low, high = (-1, 1) if len(shape) == 2 or "kws" in name else (0, 1)
+    samples = [smooth(rng, shape[1:], low, high) for _ in range(24)]
+    data = c.folder / "samples.npy"
+    np.save(data, np.stack(samples))
+    said = write(c, model, c.folder / "net.tflite", "--data", data)
+    write(c, model, c.folder / "net.onnx", "--target", "litert", "--data", data)
+    size, other = ((c.folder / f).stat().st_size for f in ("net.tflite", "net.onnx"))
+    c.hold(f"{name}: size", size <= 1.03 * other, f"{size} for {other}")
+    session = peer.session(c.folder / "net.onnx")
+    outputs = [o.name for o in session.get_outputs()]
+    for kernels, least in zip(KERNELS, NETWORKS[name], strict=True):
+        of = {o: metrics.Sqnr() for o in outputs}
+        same = total = 0
+        for x in samples[:8]:
+            want = dict(zip(outputs, session.run(None, {inputs[0].name: x[None]}), strict=True))
+            got = run_theirs(c.folder / "net.tflite", {inputs[0].name: x[None]}, kernels, said)
+            for o in outputs:
+                of[o].add(want[o], got[o])
+            same += int(want[outputs[0]].argmax() == got[outputs[0]].argmax())
+            total += 1
+        worst = min(s.db for s in of.values())
+        c.hold(f"{name}: {kernels}", worst >= least, f"{worst:.1f} dB, at least {least}; {same} of {total} have the same largest value")
+
+
+def smooth(rng, shape, low, high):
+    """A picture of slopes and noise, or a vector of such."""
+    coarse = rng.uniform(low, high, [max(1, n // 8) if i else n for i, n in enumerate(shape)])
+    for i, n in enumerate(shape):
+        coarse = np.take(coarse, np.arange(n) * coarse.shape[i] // n, axis=i)
+    return np.clip(coarse + rng.normal(0, 0.05 * (high - low), shape), low, high).astype(np.float32)
+
+
+# ---- refusals, the file itself ----
+
+def hold_refusals(c):
+    net = plainnet.Net(1)
+    net.node("Conv", ["x", net.const("w", 3, 2, 3, 3, 3), net.const("b", 3)], "y")
+    model = c.folder / "cube.onnx"
+    net.save(model, ("n", 2, 5, 5, 5))
+    out = c.folder / "refused.tflite"
+    status, said = write(c, model, out, fails=True)
+    c.hold("a convolution over three axes is refused", status == 5 and "Conv_y" in said and "hint:" in said and not out.exists(), said)
+    net = plainnet.Net(1)
+    net.node("Conv", ["x", net.const("w", 3, 2, 3, 3), net.const("b", 3)], "y")
+    model = c.folder / "plain.onnx"
+    samples = net.save(model, ("n", 2, 9, 9))
+    data = c.folder / "samples.npy"
+    np.save(data, np.stack(samples))
+    for what, words, more in (("activations without a sign", "litert", ["--target", "generic", "--data", data]),
+                              ("a form of .onnx", "form of .onnx", ["--format", "qdq"])):
+        status, said = write(c, model, out, *more, fails=True)
+        c.hold(f"{what}: refused", status in (2, 5) and words in said and not out.exists(), f"{status} {said}")
+    open_height = onnx.load(model)
+    open_height.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "h"
+    onnx.save(open_height, c.folder / "open.onnx")
+    status, said = write(c, c.folder / "open.onnx", out, fails=True)
+    c.hold("an open height is refused", status == 5 and "'x' is [n,2,h,9]" in said and not out.exists(), f"{status} {said}")
+    said = write(c, model, c.folder / "p.tflite", "--data", data, "--input-type", "s8", "--output-type", "s8")
+    interpreter = Interpreter(model_path=str(c.folder / "p.tflite"))
+    ends = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
+    c.hold("int8 at both ends", all(e["dtype"] == np.int8 and e["quantization"][0] > 0 for e in ends), f"{[e['dtype'] for e in ends]}")
+    said = write(c, model, c.folder / "p.tflite", "--data", data)
+    write(c, model, c.folder / "p.onnx", "--target", "litert", "--data", data)
+    x = np.stack(samples[:3])
+    want = peer.session(c.folder / "p.onnx").run(None, {"x": x})[0]
+    scale = output_scale(c.folder / "p.onnx")
+    for kernels in KERNELS:
+        got = run_theirs(c.folder / "p.tflite", {"x": x}, kernels, said)["y"]
+        c.hold(f"a batch of 3, {kernels}", got.shape == want.shape and np.abs(got - want).max() <= 1.01 * scale, f"{got.shape} for {want.shape}")
+    hold_file(c, c.folder / "p.tflite")
+    if packages.has("tflite_micro"):
+        want = run_theirs(c.folder / "p.tflite", {"x": x[:1]}, "reference", "input 'x' is [1,9,9,2]: NHWC")["y"]
+        got = run_micro(c.folder / "p.tflite", x[:1], said, "x")
+        c.hold("tflite-micro", got.shape == want.shape and np.abs(got - want).max() <= 1.01 * scale, f"{np.abs(got - want).max() / scale:.2f} steps")
+
+
+def hold_file(c, path):
+    """What stands in a file, by a reader that is not ours."""
+    bytes_ = path.read_bytes()
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(bytes_, 0))
+    graph = model.subgraphs[0]
+    runtime = next(bytes(model.buffers[m.buffer].data) for m in model.metadata if m.name == b"min_runtime_version")
+    weights = next(t for t in graph.tensors if t.shape is not None and list(t.shape) == [3, 3, 3, 2])
+    c.hold("identifier and version", bytes_[4:8] == b"TFL3" and model.version == 3, f"{bytes_[4:8]} {model.version}")
+    c.hold("the first runtime that has its operators", runtime == b"1.14.0" + bytes(10), str(runtime))
+    c.hold("buffer 0 is empty", model.buffers[0].data is None)
+    c.hold("an open batch", any(t.shapeSignature is not None and t.shapeSignature[0] == -1 for t in graph.tensors))
+    c.hold("weights by channel", len(weights.quantization.scale) == 3 and weights.quantization.quantizedDimension == 0 and
+           not np.any(weights.quantization.zeroPoint), str(weights.quantization.scale))
+    aligned = all((bytes_.find(bytes(b.data)) % 16) == 0 for b in model.buffers if b.data is not None and len(b.data) > 32)
+    c.hold("constants are aligned", aligned)
+
+
+def hold_docs(c):
+    """docs/tflite.md has a row for each operator of the table."""
+    table = (tool.ROOT / "lib" / "tflite" / "tfl_operators.inc").read_text()
+    rules = re.findall(r'RULE\((\w+),\s*"([^"]*)",\s*"([^"]*)"', table)
+    page = (tool.ROOT / "docs" / "tflite.md").read_text()
+    rows = re.findall(r"^\| (\w+) \| (.*?) \| (.*?) \|$", page, re.M)
+    rows = [r for r in rows if r[0][0].isupper()]
+    c.hold("docs/tflite.md", rows == rules, f"{sorted(set(rules) ^ set(rows))}")
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--only", help="cases whose name has this word")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        c = Checker(args, Path(folder))
+        for number, (name, (case, steps)) in enumerate(LAYERS.items()):
+            if not args.only or args.only in name:
+                try:
+                    hold_layer(c, name, case, steps, number)
+                except (tool.ToolError, RuntimeError, ValueError) as e:
+                    c.hold(name, False, str(e)[-400:])
+        hold_models(c, args.only)
+        for name in NETWORKS:
+            if (tool.SHARED / "models" / f"{name}.onnx").exists() and (not args.only or args.only in name):
+                hold_network(c, name)
+        if not args.only:
+            hold_refusals(c)
+            hold_docs(c)
+        return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
