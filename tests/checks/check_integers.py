@@ -111,7 +111,7 @@ def check(c, model, way):
     lint, ran = c.folder / "lint.json", c.folder / "ran.json"
     report = c.convert(model.path, out, "--target", "octet", "--no-recover", *WAYS[way], *(data if way in STATIC else ()))
     tool.run([c.qconvert, "lint", out, "--target", "octet", "--scheme", "float", "-q", "--json", lint])
-    tool.run([c.qeval, out, *data, "--profile", "--no-latency", "--no-layers", "-q", "--json", ran])
+    tool.run([c.qeval, out, *data, "--profile", "--no-latency", "--no-layers", "--threads", "1", "-q", "--json", ran])
     run = json.loads(ran.read_text())["models"][0]
     found = list(differences(layers(report, "layers"), layers(json.loads(lint.read_text()), "nodes"), steps(run.get("profile", []))))
     c.hold(f"{what}: layers", not found, "; ".join(found[:6]))
