@@ -286,7 +286,7 @@ def check_models(c, folder, shared):
     for m in found:
         for scheme in EVERYWHERE if m.data else ():
             (c.folder / "r.json").unlink(missing_ok=True)
-            subprocess.run([c.qconvert, m.path, "--data", m.data, *m.options, "-n", "8", "-o", c.folder / "out.onnx", "-q", "--json", c.folder / "r.json",
+            subprocess.run([c.qconvert, m.path, "--data", m.data, *m.options, "-n", "2", "-o", c.folder / "out.onnx", "-q", "--json", c.folder / "r.json",
                           "--sensitivity", "--no-recover", *SCHEMES[scheme]], capture_output=True, check=False)
             if (c.folder / "r.json").exists():
                 left = json.loads((c.folder / "r.json").read_text()).get("sensitivity", {}).get("not_simulated", [])
