@@ -104,6 +104,10 @@ def check_round_trip(c, name, model, data, way):
         c.hold(f"{what}: a dry run tells the size", told == a.stat().st_size, f"{told}, {a.stat().st_size}")
 
 
+def small_llama():
+    return sized.llama(layers=1, wide=128, inner=256, words=5000, heads=2)
+
+
 def small_networks(folder, matches):
     """(name, model, samples) of the small networks."""
     for name in ("encoder", "perceptron", "recurrent"):
@@ -116,7 +120,7 @@ def small_networks(folder, matches):
             yield name, folder / f"{name}.onnx", folder / f"{name}.npy"
     for name in TABLES:
         if matches(name):
-            model = sized.MODELS[name]()
+            model = small_llama() if name == "Llama" else sized.MODELS[name]()
             onnx.save(model, folder / f"{name}.onnx")
             np.save(folder / f"{name}.npy", sized.samples(model))
             yield name, folder / f"{name}.onnx", folder / f"{name}.npy"
@@ -247,7 +251,7 @@ def main():
                 check_round_trip(c, name, model, data, way)
         if fnmatch("Llama", args.only):
             model, data = c.folder / "llama.onnx", c.folder / "rows.npy"
-            net = sized.llama(layers=1, wide=128, inner=256, words=5000, heads=2) if args.quick else sized.llama()
+            net = small_llama() if args.quick else sized.llama()
             onnx.save(net, model)
             inputs = sized.samples(net, 16)
             np.save(data, inputs)
