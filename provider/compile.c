@@ -1,10 +1,12 @@
 /* A group of nodes that was claimed becomes a model of the library, and a node of ONNX Runtime that runs it. */
+#define _GNU_SOURCE
 #include "context.h"
 #include "graph_bytes.h"
 #include "provider_int.h"
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -305,11 +307,13 @@ static ort_status *keep_constants(program *x, graph_bytes *b)
     return NULL;
 }
 
-/* ONNX Runtime does not say how many threads a session has: no more than processors, unless somebody wants to wait. */
+/* ONNX Runtime does not say how many threads a session has: no more than processors that it may use, unless somebody
+ * wants to wait. Work that is divided among more parts than threads takes longer. */
 static int session_lanes(void)
 {
     enum { MOST = 64 };
-    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t set;
+    const long n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : n > MOST ? MOST : (int)n;
 }
 

@@ -60,6 +60,9 @@ const char *standin_failed(void);
 /* Whether this thread is in code of the plug-in, for tests that let its allocations fail. */
 extern _Thread_local bool standin_inside;
 
+/* How often a run has divided its work, in all sessions. */
+long standin_divided(void);
+
 /* How many objects are not released: of statuses, values, types, devices. */
 long standin_live(void);
 

@@ -1,5 +1,6 @@
 /* provider/: the plug-in in a stand-in of ONNX Runtime: what it computes, what it does when calls fail, on many
  * threads, and for a long time. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #include <glob.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 enum { MOST_INPUTS = 8 };
@@ -612,6 +614,38 @@ static void refuses_outputs_of_another_type(void **state)
     free_wanted(&w);
 }
 
+/* How often a session that is made on the given processors divides its work. */
+static long divided_on(const cpu_set_t *processors, const char *path, const wanted *w)
+{
+    assert_int_equal(sched_setaffinity(0, sizeof *processors, processors), 0);
+    const long before = standin_divided();
+    standin_session *s = must_open(load_ir(path), &(standin_options){ .lanes = 2 });
+    check_run(s, w, path);
+    standin_close(s);
+    return standin_divided() - before;
+}
+
+/* Work is divided only where the process may use several processors, however many the machine has. */
+static void divides_among_processors_of_the_process(void **state)
+{
+    wanted w;
+    cpu_set_t all, one;
+    char path[4200];
+    int first = 0;
+    snprintf(path, sizeof path, "%s/testdata/models/demo_qdq.onnx", getenv("OCT_SOURCE"));
+    assert_true(find_wanted(path, 3, &w));
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    while (!CPU_ISSET(first, &all))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    const long divided[2] = { divided_on(&one, path, &w), divided_on(&all, path, &w) };
+    assert_int_equal(divided[0], 0);
+    if (CPU_COUNT(&all) > 1)
+        assert_in_range(divided[1], 1, 1000);
+    free_wanted(&w);
+}
+
 /* Each call that can fail does. A session fails only where its options cannot be read. */
 static void calls_fail(void **state)
 {
@@ -1057,6 +1091,7 @@ int main(void)
         cmocka_unit_test(leaves_what_it_cannot_read),
         cmocka_unit_test(refuses_outputs_of_another_type),
         cmocka_unit_test(maps_constants_in_files),
+        cmocka_unit_test(divides_among_processors_of_the_process),
         cmocka_unit_test(calls_fail),
         cmocka_unit_test(takes_inputs_of_unknown_shape),
         cmocka_unit_test(registering_fails),
