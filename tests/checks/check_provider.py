@@ -320,6 +320,8 @@ def uses(args, count, ort, library, at):
     said = SAID.findall((at / "log").read_text(errors="replace"))
     count.hold("a model with functions is asked about twice, and claimed", len(said) == 2 and said[1][0] == said[1][1], str(said))
     same_steps(count, args, ort, made, data, at)
+    if tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 25):
+        count.hold("by its name alone", ort.InferenceSession(made, providers=[NAME]).get_providers()[0] == NAME)
     programs(count, ort, library, made, at)
     external_data(count, ort, made, at, {name: inputs[0]}, want)
     contexts(count, ort, made, at, {name: inputs[0]}, want)
