@@ -3,7 +3,9 @@
  * Where 16 bits do not help, float is tried.
  *
  * Values are chosen in the order of the noise that they cause at the outputs, as long as each causes a good part of the
- * remaining noise, within a budget of multiply-accumulates. If that does not help a model that is of little use as it
+ * remaining noise, within a budget of multiply-accumulates. Where outputs are good already, a value is still chosen
+ * that causes half of the noise and costs nearly nothing, as the result of a small last Conv, which is rounded in steps
+ * that its widest logits need. If that does not help a model that is of little use as it
  * is, up to four more layers may exceed the budget, if they gain 6 dB each: the first layers can be a seventh of a
  * network, a Fourier transform more than a third. Around a value that is known to be delicate, because a few of its
  * elements are many times larger than the others, 3 dB suffice: clipping may have hidden half of the loss.
@@ -35,11 +37,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUDGET 0.03       /* share of the multiply-accumulates, if the user gives none */
-#define GOOD_DB 30        /* expected dB at the outputs: nothing more is chosen above this */
-#define POOR_DB 20        /* dB: below this, the budget may be exceeded */
-#define ENOUGH_DB 26      /* expected dB: no set has more than it needs for this */
-#define LEAST_SHARE 0.08  /* share of the remaining noise that a value must cause to be chosen */
+#define BUDGET 0.03      /* share of the multiply-accumulates, if the user gives none */
+#define GOOD_DB 30       /* expected dB at the outputs: nothing more is chosen above this */
+#define POOR_DB 20       /* dB: below this, the budget may be exceeded */
+#define ENOUGH_DB 26     /* expected dB: no set has more than it needs for this */
+#define LEAST_SHARE 0.08 /* share of the remaining noise that a value must cause to be chosen */
+#define FINE_DB 60       /* expected dB: up to this, a bargain is chosen; logits far below the largest hide its noise */
+#define BARGAIN_SHARE 0.5 /* share of the remaining noise that it must cause */
+#define BARGAIN_COST 0.01 /* share of the multiply-accumulates that all of them may take */
 #define LEAST_GAIN 1.0    /* dB that all chosen values together must gain */
 #define DEAR_GAIN 6.0     /* dB that each layer beyond the budget must gain */
 #define DELICATE_GAIN 3.0 /* dB that each of these must gain around a delicate value */
@@ -272,6 +277,15 @@ static oct_status arrange(choice *x, oct_err *err)
     return OCT_OK;
 }
 
+/* Whether a value is worth its layers where the outputs are good already. */
+static bool is_bargain(const choice *x, const oct_site *site, double left)
+{
+    double macs, known;
+    int layers;
+    return x->extent == WITHIN_BUDGET && -10 * log10(left) < FINE_DB && site->noise >= BARGAIN_SHARE * left &&
+           cost_of(x, site, &macs, &known, &layers) > 0 && x->spent + x->now.spent + macs <= BARGAIN_COST;
+}
+
 static oct_status choose(choice *x, oct_err *err)
 {
     const oct_sensitivity *s = x->s;
@@ -289,7 +303,8 @@ static oct_status choose(choice *x, oct_err *err)
             break;
         if (!oct_site_counts(x->j, site))
             continue;
-        if (-10 * log10(left) > enough || (x->extent < A_SET && site->noise < least * left))
+        if ((-10 * log10(left) > enough && !is_bargain(x, site, left)) ||
+            (x->extent < A_SET && site->noise < least * left))
             break;
         if (site->noise < least * left || cost_of(x, site, &macs, &known, &layers) == 0)
             continue;
