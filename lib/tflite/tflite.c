@@ -202,8 +202,8 @@ static const oct_node *only_reader(const oct_tfl_writer *w, int value, int *id)
     return &w->g->node[*id];
 }
 
-/* What stands behind the node and becomes part of it: an activation, and the border at which its result is rounded to int8, where files have
- * one. w->out is the value behind them. */
+/* What stands behind the node and becomes part of it: an activation, and the border at which its result is rounded to
+ * int8, where files have one. w->out is the value behind them. */
 static void fuse(oct_tfl_writer *w, const oct_node *n, const oct_tfl_rule *rule, bool *skip)
 {
     int id;

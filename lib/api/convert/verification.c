@@ -213,21 +213,6 @@ static oct_status compare(const oct_verification *v, oct_err *err)
 
 /* ---- the report ---- */
 
-const char *oct_verification_name(const oct_verification *v, oct_record_part p)
-{
-    const octet_convert_options *r = &v->made;
-    const char *name = p == OCT_RECORD_TABLE     ? r->calib
-                       : p == OCT_RECORD_POLICY  ? r->policy
-                       : p == OCT_RECORD_TARGET  ? r->target
-                       : p == OCT_RECORD_LABELS  ? r->samples.labels
-                       : p == OCT_RECORD_TRUTH   ? r->truth
-                       : p == OCT_RECORD_RULE    ? r->decode
-                       : p != OCT_RECORD_SAMPLES ? r->model
-                       : r->samples.data.n       ? r->samples.data.v[0]
-                                                 : NULL;
-    return name ? name : "";
-}
-
 /* What is written of another name than the file has now: it is not proved. */
 static void put_other_name(oct_buf *b, const char *recorded, const char *path)
 {

@@ -20,9 +20,10 @@ typedef struct oct_verification {
     oct_model_draft *draft;
 } oct_verification;
 
-/* The name of an input in the recorded command. The file may have another name now: it is the digest that decides. */
+/* verification_statement.c: the name of an input in the recorded command. The file may have another name now: it is the
+ * digest that decides. */
 const char *oct_verification_name(const oct_verification *v, oct_record_part p);
-/* verification_statement.c: of a model that is verified, an in-toto statement with the metrics of a report of an
+/* Of a model that is verified, an in-toto statement with the metrics of a report of an
  * evaluation of it, unless that is NULL. */
 oct_status oct_verification_state(const oct_verification *v, const char *evaluation, oct_document *to, oct_err *err);
 

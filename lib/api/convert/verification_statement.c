@@ -32,6 +32,21 @@ static void put_subjects(oct_json *j, const oct_verification *v)
     oct_json_close(j);
 }
 
+const char *oct_verification_name(const oct_verification *v, oct_record_part p)
+{
+    const octet_convert_options *r = &v->made;
+    const char *name = p == OCT_RECORD_TABLE     ? r->calib
+                       : p == OCT_RECORD_POLICY  ? r->policy
+                       : p == OCT_RECORD_TARGET  ? r->target
+                       : p == OCT_RECORD_LABELS  ? r->samples.labels
+                       : p == OCT_RECORD_TRUTH   ? r->truth
+                       : p == OCT_RECORD_RULE    ? r->decode
+                       : p != OCT_RECORD_SAMPLES ? r->model
+                       : r->samples.data.n       ? r->samples.data.v[0]
+                                                 : NULL;
+    return name ? name : "";
+}
+
 static void put_inputs(oct_json *j, const oct_verification *v)
 {
     oct_json_open(j, "inputs", '[');
