@@ -1,6 +1,9 @@
-/* Prints the tables of docs/formats.md that are made from the list of the words of target files: lines of the table's
- * name, a tab and the table's line (tests/generate/formats). */
+/* Prints the tables of docs/formats.md and docs/metrics.md that are made from the program's own lists, the words of
+ * target files and the built-in rules for outputs: lines of the table's name, a tab and the table's line
+ * (tests/generate/formats). */
 #include <stdio.h>
+
+#include "eval/sets/decode.h"
 
 int main(void)
 {
@@ -16,5 +19,9 @@ int main(void)
 #define OCT_TARGET_PROPERTY(word, member, sentence) puts("target properties\t| `" word "` | " sentence " |");
 #define OCT_TARGET_CONDITION(word, value, sentence) puts("target properties\t| `" word " " value "` | " sentence " |");
 #include "targets/target_words.inc"
+    puts("decode rules\t| rule | what the outputs are |\ndecode rules\t| --- | --- |");
+    const char *name, *summary;
+    for (size_t i = 0; (name = oct_decode_builtin(i, &summary)); i++)
+        printf("decode rules\t| `%s` | %s |\n", name, summary);
     return 0;
 }
