@@ -125,6 +125,10 @@ def check_examples(c, made, env, folder, want, kind):
     layers = {n.name for n in onnx.load(MODEL).graph.node}
     c.hold(f"{kind}: convert from memory", onnx.load(at / "memory.onnx") and f"to {(at / 'memory.onnx').stat().st_size} bytes" in said and
            {w[2:].split(":")[0] for w in said.splitlines() if w.startswith("  ")} <= layers, said)
+    before = sorted(at.iterdir())
+    said = command(made["targets"], MODEL, CALIB, "octet", "tensorrt", cwd=at, env=env)
+    c.hold(f"{kind}: two targets compared, and nothing written", sorted(at.iterdir()) == before and
+           re.fullmatch(r"octet: 100 % of the work on integers, \d+ bytes, 0 findings\ntensorrt: \d+ % of the work on integers, \d+ bytes, 0 findings\n", said), said)
     refused = subprocess.run([made["quantize"], "none.onnx", CALIB, STEPS, "no.onnx"], cwd=at, env=env, capture_output=True, text=True, check=False)
     c.hold(f"{kind}: a model that is not there", refused.returncode == 3 and "none.onnx" in refused.stderr and not (at / "no.onnx").exists(),
            refused.stderr)
