@@ -323,7 +323,7 @@ int qconvert_main(int argc, char **argv)
         OPT_GROUP("Output"),
         OPT_OUT(
             'o', "output", &a.x.output,
-            "file to write; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input; OUT.tflite is written as --format tflite; of a folder, a new folder"),
+            "file to write; OUT.tflite is a file of LiteRT; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input; of a folder, a new folder"),
         OPT_ENUM_OR_FILE(0, "recipe", &a.recipe, recipe_name,
                          "what becomes of the files of a folder [default: by what it holds]"),
         FORMS(&a),

@@ -466,6 +466,8 @@ static void put_next(answer *a)
         return;
     if (s->x.dry_run && !s->src && !s->c.calib && !s->x.scheme)
         return; /* samples come first: oct_session_advice */
+    if (!s->x.dry_run && oct_session_writes_tflite(&s->x))
+        return; /* qeval reads .onnx */
     if (s->x.dry_run) {
         oct_buf_puts(&a->text, "To convert:");
         put_conversion(a, &s->x);

@@ -19,10 +19,13 @@ static oct_status check_options(const octet_convert_options *x, oct_err *err)
     const struct {
         const char *name;
         bool given;
-    } none[] = {
-        { "--html", x->html },   { "--dump-policy", x->dump_policy }, { "--sensitivity-file", x->sensitivity_file },
-        { "--calib", x->calib }, { "in_memory", x->in_memory },       { "model_data", x->model_data }
-    };
+    } none[] = { { "--html", x->html },
+                 { "--dump-policy", x->dump_policy },
+                 { "--sensitivity-file", x->sensitivity_file },
+                 { "--format tflite", oct_session_writes_tflite(x) },
+                 { "--calib", x->calib },
+                 { "in_memory", x->in_memory },
+                 { "model_data", x->model_data } };
     if (!x->model)
         return oct_fail(err, OCT_EUSAGE, "there is no folder: its name is NULL");
     for (size_t i = 0; i < OCT_COUNT(none); i++)
