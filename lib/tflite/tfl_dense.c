@@ -7,11 +7,13 @@ static oct_status dense(oct_tfl_writer *w, const oct_node *n, int channel, int b
 {
     const oct_tfl_order plain = oct_tfl_plain(), turned = { { 1, 0 } };
     const oct_tfl_kind kind =
-        oct_tfl_runs_int8(w, 0, 1) && oct_tfl_weights_fit(w, n->in[1]) ? OCT_TFL_OWN : OCT_TFL_REAL;
+        oct_tfl_runs_int8(w, 0, 1) && oct_tfl_weights_fit(w, n->in[1], channel) ? OCT_TFL_OWN : OCT_TFL_REAL;
     oct_tfl_operator *op;
     int64_t dims[OCT_MAX_RANK];
     int rank, in[3], out;
     OCT_TRY(oct_tfl_dims(w, n->in[1], &rank, dims, err));
+    if (rank != 2)
+        return oct_tfl_cannot(w, err, NULL, "its weights have %d axes", rank);
     OCT_TRY(oct_tfl_read(w, n->in[0], &plain, kind, &in[0], err));
     OCT_TRY(oct_tfl_weights(w, n->in[1], 2, dims, channel ? &turned : &plain, channel, kind, &in[1], err));
     OCT_TRY(oct_tfl_bias(w, bias, dims[channel], n->in[0], n->in[1], kind, &in[2], err));

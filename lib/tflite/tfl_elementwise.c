@@ -24,6 +24,8 @@ static oct_status operand(oct_tfl_writer *w, int value, const oct_tfl_order *ord
     int64_t dims[OCT_MAX_RANK], wide[OCT_MAX_RANK], physical[OCT_MAX_RANK];
     int own, from, n = 0;
     OCT_TRY(oct_tfl_dims(w, value, &own, dims, err));
+    if (own > rank)
+        return oct_tfl_cannot(w, err, NULL, "its operand '%s' has more axes than its result", v->name);
     if (own == rank)
         return oct_tfl_read(w, value, order, kind, tensor, err);
     if (own == 0)

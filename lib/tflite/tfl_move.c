@@ -197,6 +197,8 @@ oct_status oct_tfl_write_split(oct_tfl_writer *w, const oct_node *n, oct_err *er
     bool even = true;
     if (!out || !sizes)
         return oct_nomem(err);
+    if (given < -rank || given >= rank)
+        return oct_tfl_cannot(w, err, NULL, "it has no axis %lld", (long long)given);
     OCT_TRY(oct_tfl_read(w, n->in[0], &order, kind, &in, err));
     for (int i = 0; i < n->n_out; i++) {
         int r;
@@ -243,10 +245,12 @@ oct_status oct_tfl_write_slice(oct_tfl_writer *w, const oct_node *n, oct_err *er
     for (int i = 0; i < count[0] && i < count[1]; i++) {
         const int64_t named = given[2] && i < count[2] ? given[2][i] : i, axis = named < 0 ? named + rank : named;
         if (axis < 0 || axis >= rank)
-            return oct_tfl_cannot(w, err, NULL, "it has an axis %lld", (long long)axis);
+            return oct_tfl_cannot(w, err, NULL, "it has no axis %lld", (long long)named);
         const int at = oct_tfl_axis(&order, rank, axis);
         const int64_t size = dims[axis], from = given[0][i] < 0 ? given[0][i] + size : given[0][i];
         step[at] = given[3] && i < count[3] ? given[3][i] : 1;
+        if (made[axis] <= 1) /* there is no next element, and the step may be any number */
+            step[at] = step[at] < 0 ? -1 : 1;
         begin[at] = step[at] > 0 ? clamp(from, 0, size) : clamp(from, 0, size - 1);
         if (begin[at] != 0 || made[axis] != size)
             end[at] = made[axis];
@@ -350,6 +354,8 @@ oct_status oct_tfl_write_gather(oct_tfl_writer *w, const oct_node *n, oct_err *e
     int in[2], out, r, count;
     oct_tfl_operator *op;
     axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis >= rank)
+        return oct_tfl_cannot(w, err, NULL, "it has no axis %lld", (long long)axis);
     OCT_TRY(oct_tfl_dims(w, n->in[0], &r, dims, err));
     OCT_TRY(oct_tfl_read(w, n->in[0], &plain, kind_of(w, n), &in[0], err));
     if (index->constant) {

@@ -93,8 +93,12 @@ oct_status oct_tfl_write_reduce(oct_tfl_writer *w, const oct_node *n, oct_err *e
     OCT_TRY(oct_tfl_dims(w, n->in[0], &rank, dims, err));
     if (!count && oct_node_int(n, "noop_with_empty_axes", 0))
         return oct_tfl_cannot(w, err, "remove it", "it reduces no axis");
-    for (int i = 0; i < count; i++)
-        mask |= 1u << (axes[i] < 0 ? axes[i] + rank : axes[i]);
+    for (int i = 0; i < count; i++) {
+        const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+        if (axis < 0 || axis >= rank)
+            return oct_tfl_cannot(w, err, NULL, "it has no axis %lld", (long long)axes[i]);
+        mask |= 1u << axis;
+    }
     if (!count)
         mask = (1u << rank) - 1;
     return reduce(w, n, code, mask, oct_node_int(n, "keepdims", 1) != 0, err);

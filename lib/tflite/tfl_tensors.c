@@ -292,7 +292,7 @@ oct_status oct_tfl_read_constant(oct_tfl_writer *w, int value, int rank, const i
     if (!type_of(t->dtype, &type))
         return oct_tfl_cannot(w, err, "convert with another scheme", "'%s' is %s", v->name, oct_dtype_name(t->dtype));
     if (!oct_count(dims, rank, &count) || count != t->count)
-        return oct_fail(err, OCT_EINTERNAL, "'%s' has %lld elements", v->name, (long long)t->count);
+        return oct_tfl_cannot(w, err, NULL, "'%s' has %lld elements, and its shape others", v->name, (long long)t->count);
     if (axis < 0 && q)
         axis = q->axis;
     for (int i = 0; i < rank; i++)

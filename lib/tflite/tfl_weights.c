@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-bool oct_tfl_weights_fit(const oct_tfl_writer *w, int value)
+bool oct_tfl_weights_fit(const oct_tfl_writer *w, int value, int channel)
 {
     const oct_quant *q = w->g->value[value].quant;
-    if (!q || !q->qvals || q->dtype != OCT_S8 || q->block)
+    if (!q || !q->qvals || q->dtype != OCT_S8 || q->block || (q->n > 1 && q->axis != channel))
         return false;
     for (int i = 0; i < q->n; i++)
         if (q->zp[i] != 0)
@@ -24,8 +24,10 @@ oct_status oct_tfl_weights(oct_tfl_writer *w, int value, int rank, const int64_t
     oct_tfl_operator *op;
     if (!oct_value_is_constant(v))
         return oct_tfl_cannot(w, err, NULL, "its weights '%s' are computed at run time", v->name);
-    OCT_TRY(
-        oct_tfl_read_constant(w, value, rank, dims, order, v->quant && v->quant->n > 1 ? channel : -1, tensor, err));
+    if (v->quant && v->quant->n > 1 && v->quant->axis != channel && v->shape.rank != rank)
+        return oct_tfl_cannot(w, err, NULL, "the scales of its weights '%s' are along another axis than its outputs",
+                              v->name);
+    OCT_TRY(oct_tfl_read_constant(w, value, rank, dims, order, -1, tensor, err));
     if (kind == OCT_TFL_OWN || !v->quant)
         return OCT_OK;
     stored = *tensor;

@@ -4,8 +4,9 @@
 
 #include "tflite/tfl_tensors.h"
 
-/* Whether kernels on int8 take these weights: constants of int8, all zero points 0. */
-bool oct_tfl_weights_fit(const oct_tfl_writer *w, int value);
+/* Whether kernels on int8 take these weights: constants of int8, all zero points 0, one scale or one for each index of
+ * axis `channel`. */
+bool oct_tfl_weights_fit(const oct_tfl_writer *w, int value, int channel);
 /* Weights in an order of axes, whose dimensions are taken for `dims`; channel: the axis of the outputs among these. For
  * REAL they are dequantized by an operator, if they are stored quantized. */
 oct_status oct_tfl_weights(oct_tfl_writer *w, int value, int rank, const int64_t *dims, const oct_tfl_order *order,
