@@ -107,7 +107,7 @@ oct_status oct_tfl_write_reshape(oct_tfl_writer *w, const oct_node *n, oct_err *
     oct_tfl_order of_x, of_y;
     int in, out;
     OCT_TRY(reshape_orders(w, n, &of_x, &of_y, err));
-    OCT_TRY(oct_tfl_read(w, n->in[0], &of_x, kind_of(w, n), &in, err));
+    OCT_TRY(oct_tfl_read_elements(w, n->in[0], &of_x, kind_of(w, n), &in, err));
     OCT_TRY(oct_tfl_result(w, w->out, &of_y, kind_of(w, n), scale_of(w, n), &out, err));
     return oct_tfl_reshape(w, in, out, err);
 }

@@ -292,7 +292,8 @@ oct_status oct_tfl_read_constant(oct_tfl_writer *w, int value, int rank, const i
     if (!type_of(t->dtype, &type))
         return oct_tfl_cannot(w, err, "convert with another scheme", "'%s' is %s", v->name, oct_dtype_name(t->dtype));
     if (!oct_count(dims, rank, &count) || count != t->count)
-        return oct_tfl_cannot(w, err, NULL, "'%s' has %lld elements, and its shape others", v->name, (long long)t->count);
+        return oct_tfl_cannot(w, err, NULL, "'%s' has %lld elements, and its shape others", v->name,
+                              (long long)t->count);
     if (axis < 0 && q)
         axis = q->axis;
     for (int i = 0; i < rank; i++)
@@ -462,6 +463,22 @@ oct_status oct_tfl_read(oct_tfl_writer *w, int value, const oct_tfl_order *order
         return dequantize(w, from, *tensor, err);
     }
     return transpose(w, value, find_form(s, rank, NULL, kind), order, tensor, err);
+}
+
+oct_status oct_tfl_read_elements(oct_tfl_writer *w, int value, const oct_tfl_order *order, oct_tfl_kind kind,
+                                 int *tensor, oct_err *err)
+{
+    const oct_tfl_state *s = &w->value[value];
+    int rank;
+    int64_t dims[OCT_MAX_RANK];
+    OCT_TRY(oct_tfl_dims(w, value, &rank, dims, err));
+    for (size_t i = 0; i < s->n; i++)
+        if (s->form[i].kind == (w->g->value[value].quant ? kind : OCT_TFL_OWN) &&
+            moves_nothing(w, value, &s->form[i].order, order, rank, dims)) {
+            *tensor = s->form[i].tensor;
+            return OCT_OK;
+        }
+    return oct_tfl_read(w, value, order, kind, tensor, err);
 }
 
 oct_status oct_tfl_result(oct_tfl_writer *w, int value, const oct_tfl_order *order, oct_tfl_kind kind,

@@ -88,6 +88,9 @@ int oct_tfl_axis(const oct_tfl_order *o, int rank, int64_t axis);
 /* A tensor of the value in an order. */
 oct_status oct_tfl_read(oct_tfl_writer *w, int value, const oct_tfl_order *order, oct_tfl_kind kind, int *tensor,
                         oct_err *err);
+/* The same for who reads only the elements: axes of size 1 may stand elsewhere. */
+oct_status oct_tfl_read_elements(oct_tfl_writer *w, int value, const oct_tfl_order *order, oct_tfl_kind kind,
+                                 int *tensor, oct_err *err);
 /* A constant whose dimensions are taken for `dims` of `rank`; axis: that of its scales, -1 if they are as the value
  * says. kind as above, but real constants are never made of integers here: the tensor is int8 where the value is. */
 oct_status oct_tfl_read_constant(oct_tfl_writer *w, int value, int rank, const int64_t *dims,

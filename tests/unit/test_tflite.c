@@ -1,0 +1,209 @@
+/* .tflite models: bytes of flatbuffers, orders of axes, what is refused, limits and lack of memory. That files run is
+ * tested by tests/checks/check_tflite.py. */
+#include "tflite/tflite.h"
+
+#include "unit.h"
+
+#include "net.h"
+
+/* ---- flatbuffers ---- */
+
+static uint32_t word(const oct_flat *f, size_t at)
+{
+    uint32_t x;
+    assert_true(at + sizeof x <= f->b.len);
+    memcpy(&x, f->b.data + at, sizeof x);
+    return x;
+}
+
+static uint16_t half(const oct_flat *f, size_t at)
+{
+    uint16_t x;
+    assert_true(at + sizeof x <= f->b.len);
+    memcpy(&x, f->b.data + at, sizeof x);
+    return x;
+}
+
+/* The place of a table's field, by the rules of the format: the layout stands as far in front as the table says. */
+static size_t field(const oct_flat *f, size_t table, int slot)
+{
+    const size_t layout = table - word(f, table);
+    const int slots = (half(f, layout) - 4) / 2;
+    return slot < slots && half(f, layout + 4 + 2 * (size_t)slot) ? table + half(f, layout + 4 + 2 * (size_t)slot) : 0;
+}
+
+static void tables_and_vectors(void **state)
+{
+    oct_flat f = { .b = OCT_BUF_INIT };
+    size_t at[OCT_FLAT_SLOTS];
+    const int64_t wide[] = { 5, -7 };
+    oct_buf_add(&f.b, "\0\0\0\0\0\0", 6); /* an odd place to begin */
+    const oct_flat_field fields[] = { { 0, 1, 9 }, { 2, 0, 0 }, { 5, 4, 0x12345678 } };
+    const size_t table = oct_flat_table(&f, fields, 3, at);
+    const size_t vector = oct_flat_vector(&f, wide, 2, 8), text = oct_flat_string(&f, "abc");
+    oct_flat_point(&f, at[2], vector);
+    const size_t second = oct_flat_table(&f, fields, 3, NULL);
+    assert_false(f.b.failed);
+    assert_int_equal(table % 4, 0);
+    assert_int_equal((vector + 4) % 8, 0);
+    assert_int_equal(f.b.data[field(&f, table, 0)], 9);
+    assert_int_equal(field(&f, table, 1), 0);
+    assert_int_equal(word(&f, field(&f, table, 5)), 0x12345678);
+    assert_int_equal(field(&f, table, 9), 0);
+    assert_int_equal(field(&f, table, 2) + word(&f, field(&f, table, 2)), vector);
+    assert_int_equal(word(&f, vector), 2);
+    assert_memory_equal(f.b.data + vector + 4, wide, sizeof wide);
+    assert_int_equal(word(&f, text), 3);
+    assert_string_equal(f.b.data + text + 4, "abc");
+    /* both tables have one layout */
+    assert_int_equal(table - word(&f, table), second - word(&f, second));
+    oct_buf_free(&f.b);
+}
+
+/* ---- orders of axes ---- */
+
+/* "CONV_2D RELU ..." of what a graph becomes. */
+static const char *operators(oct_graph *g, char dst[400], oct_buf *notes)
+{
+    oct_tflite t;
+    size_t n = 0;
+    GOOD(oct_graph_sort(g, err));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_tflite_make(g, "test", &t, err));
+    dst[0] = 0;
+    for (size_t i = 0; i < t.model.n_op && n < 380; i++)
+        n += (size_t)snprintf(dst + n, 400 - n, "%s%s", i ? " " : "", oct_tfl_code_name(t.model.op[i].code));
+    if (notes)
+        oct_buf_puts(notes, oct_buf_str(&t.notes));
+    oct_tflite_free(&t);
+    return dst;
+}
+
+static int conv(oct_graph *g, const char *name, int x, const char *weights)
+{
+    char w[20];
+    snprintf(w, sizeof w, "%s_w", name);
+    return NET_NODE(g, "Conv", name, name, x, net_random(g, w, weights, 3));
+}
+
+static void transposes_cancel(void **state)
+{
+    char text[400];
+    oct_buf notes = OCT_BUF_INIT;
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "N,9,8,4");
+    const int turned = NET_NODE(g, "Transpose", "t", "turned", x);
+    NET_INTS(g, "perm", 0, 3, 1, 2);
+    const int y = NET_NODE(g, "Relu", "r", "y", conv(g, "c", turned, "6,4,3,3"));
+    net_output(g, NET_NODE(g, "Transpose", "b", "back", y));
+    NET_INTS(g, "perm", 0, 2, 3, 1);
+    assert_string_equal(operators(g, text, &notes), "CONV_2D");
+    assert_string_equal(oct_buf_str(&notes), "");
+    oct_buf_free(&notes);
+    oct_graph_destroy(g);
+}
+
+static void what_is_left_is_named(void **state)
+{
+    char text[400];
+    oct_buf notes = OCT_BUF_INIT;
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "N,4,8,9");
+    net_output(g, NET_NODE(g, "Flatten", "flat", "y", conv(g, "c", x, "6,4,3,3")));
+    assert_string_equal(operators(g, text, &notes), "CONV_2D TRANSPOSE RESHAPE");
+    assert_string_equal(oct_buf_str(&notes),
+                        "input 'x' is [1,8,9,4]: NHWC\nTRANSPOSE of 'c' before node 'flat' (Flatten)\n");
+    oct_buf_free(&notes);
+    oct_graph_destroy(g);
+}
+
+/* Channels that are one position each need no TRANSPOSE to become a vector. */
+static void axes_of_one_element(void **state)
+{
+    char text[400];
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "N,4,8,9");
+    const int mean = NET_NODE(g, "GlobalAveragePool", "p", "mean", conv(g, "c", x, "6,4,3,3"));
+    net_output(g, NET_NODE(g, "Flatten", "flat", "y", mean));
+    assert_string_equal(operators(g, text, NULL), "CONV_2D AVERAGE_POOL_2D RESHAPE");
+    oct_graph_destroy(g);
+}
+
+/* ---- what is refused ---- */
+
+static void names_node_and_remedy(void **state)
+{
+    oct_err said = OCT_ERR_INIT;
+    oct_tflite t;
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "N,4");
+    net_output(g, NET_NODE(g, "Erf", "curve", "y", x));
+    GOOD(oct_infer_shapes(g, err));
+    assert_int_equal(oct_tflite_make(g, "test", &t, &said), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(said.text, "'curve' (Erf)"));
+    assert_true(said.hint[0]);
+    oct_tflite_free(&t);
+    oct_graph_destroy(g);
+}
+
+/* Sizes are added before anything is written; the constants' bytes are not looked at. */
+static void two_gigabytes(void **state)
+{
+    oct_err said = OCT_ERR_INIT;
+    uint64_t bytes = 0;
+    oct_tfl_tensor tensor[3];
+    oct_tfl_model m = { .tensor = tensor, .n_tensor = 2, .name = "large", .description = "" };
+    for (int i = 0; i < 3; i++)
+        tensor[i] = (oct_tfl_tensor){ .name = "t",
+                                      .type = OCT_TFL_INT8,
+                                      .rank = 1,
+                                      .dims = { 1 << 30 },
+                                      .open = -1,
+                                      .data = &said,
+                                      .bytes = (size_t)1 << 30 };
+    tensor[1].bytes -= 4096;
+    GOOD(oct_tfl_model_size(&m, &bytes, err));
+    assert_true(bytes > ((uint64_t)1 << 31) - 4096 && bytes < (uint64_t)1 << 31);
+    m.n_tensor = 3;
+    assert_int_equal(oct_tfl_model_size(&m, &bytes, &said), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(said.text, "2 GB"));
+    assert_true(said.hint[0]);
+}
+
+/* Every allocation fails in turn. */
+static void without_memory(void **state)
+{
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "N,4,8,9");
+    net_output(g, NET_NODE(g, "Flatten", "flat", "y", conv(g, "c", x, "6,4,3,3")));
+    GOOD(oct_graph_sort(g, err));
+    GOOD(oct_infer_shapes(g, err));
+    oct_status s = OCT_ENOMEM;
+    size_t n = 0;
+    while (s != OCT_OK) {
+        oct_err err = OCT_ERR_INIT;
+        oct_tflite t;
+        uint64_t bytes;
+        oct_alloc_fail_at(++n);
+        s = oct_tflite_make(g, "test", &t, &err);
+        if (s == OCT_OK)
+            s = oct_tfl_model_size(&t.model, &bytes, &err);
+        oct_alloc_fail_at(0);
+        oct_tflite_free(&t);
+        if (s != OCT_OK && s != OCT_ENOMEM)
+            fail_msg("allocation %zu: status %d: %s", n, (int)s, err.text);
+    }
+    assert_true(n > 10);
+    oct_graph_destroy(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_and_vectors),    cmocka_unit_test(transposes_cancel),
+        cmocka_unit_test(what_is_left_is_named), cmocka_unit_test(axes_of_one_element),
+        cmocka_unit_test(names_node_and_remedy), cmocka_unit_test(two_gigabytes),
+        cmocka_unit_test(without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
