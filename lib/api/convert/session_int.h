@@ -55,9 +55,8 @@ size_t oct_session_goals(const octet_convert_options *x);
 oct_status oct_session_preview(const oct_session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n,
                                oct_err *err);
 
-/* Whether the model is written as .tflite. session_tflite.c: whether a graph can be; and writes the session's, with
- * notes about what became of its axes. */
-bool oct_session_writes_tflite(const octet_convert_options *x);
+/* session_tflite.c: whether a graph can be written as .tflite; and writes the session's, with notes about what became of
+ * its axes. */
 oct_status oct_session_tflite_check(const oct_graph *g, oct_err *err);
 oct_status oct_session_tflite_write(oct_session *s, const char *path, oct_err *err);
 
