@@ -173,7 +173,7 @@ static const oct_node *output_quantizer(finder *f, const oct_target_op *e, int v
     for (int i = 0; i < n && all; i++)
         all = covers(f->g, q, clamp[i]);
     if (n && !all) {
-        *why = q ? "the grid of its result goes beyond the Relu or Clip behind it"
+        *why = q ? "the range of its result goes beyond the limits of the Relu or Clip behind it"
                  : "a Relu or Clip without a quantizer stands behind it";
         return NULL;
     }
@@ -239,7 +239,7 @@ static const char *unequal(const finder *f, const oct_target_op *e, const oct_no
                            const oct_node *other, int other_row)
 {
     if (row < 0 || row > 1 || row != other_row)
-        return "the target wants its inputs and results in one type of 8 bits";
+        return "the target wants its inputs and results in one 8-bit type";
     if (!is_single(f->g, first) || !is_single(f->g, other))
         return "a scale is not one number";
     if (e && e->rules.scalars &&
@@ -258,7 +258,7 @@ static const char *bad_bias(const finder *f, const oct_target_op *e, const oct_n
     if (b < 0 || (!d && f->t->rules.biases == OCT_BIASES_FLOAT))
         return NULL;
     if (d && f->t->rules.biases == OCT_BIASES_FLOAT)
-        return "its bias is quantized, and the target adds real numbers";
+        return "its bias is quantized, and the target adds float biases";
     if (!d)
         return rounds && oct_linear_constant(f->g, b) ? NULL : "its bias is not quantized";
     if (f->t->rules.biases == OCT_BIASES_INT8 && oct_linear_type(f->g, d) == OCT_S8)
@@ -295,7 +295,7 @@ static const char *product(finder *f, const oct_target_op *e, const oct_node *n,
     if (a < 0 || (b != OCT_U8 && b != OCT_S8) || !f->t->takes[a][b == OCT_S8])
         return "the target does not multiply these types";
     if (a == 1 && f->t->rules.signs_free && !e->rules.signs && !gemm)
-        return "activations of s8 stay so where a quantizer has several readers, and the target takes u8";
+        return "its activations stay s8, because their quantizer has several readers, and the target takes u8";
     if (to && !real_results(e) && a != output_row(f, to))
         return "its result has another type than its input";
     if (!is_single(f->g, x))
@@ -319,7 +319,7 @@ static const char *moves(finder *f, const oct_node *n)
             continue;
         if (!to && crossed && k == 0 && f->from[n->out[0]]) {
             if (input_row(f, n->in[0]) != input_row(f, n->out[0]))
-                return "activations of s8 stay so where a quantizer has several readers, and become u8 behind it";
+                return "its input stays s8, because its quantizer has several readers, and its result becomes u8";
             continue;
         }
         if (!to)
@@ -432,7 +432,7 @@ static void judge_product(finder *f, const oct_target_op *e, int id, const oct_o
     if (!why && !to && is_shared(f->g, value) && !real_results(e))
         why = "its result has other readers beside the quantizer";
     if (!why && sum >= 0 && (!vector || (!to && !real_results(e))))
-        why = vector ? "nothing quantizes its sum with the bias behind it" : "what is added to it is no constant row";
+        why = vector ? "the sum with its bias is not quantized" : "what is added to it is not a constant row";
     /* With more than two dimensions, a Reshape follows that Gemm. A quantizer moves across the Reshape, but not across
      * a Relu or Clip. */
     const bool constants = sum >= 0 && to && (f->g->value[n->in[0]].shape.rank == 2 || to->in[0] == value);

@@ -55,8 +55,7 @@ static const char *product(const carrier *c, const oct_target_op *e, const oct_n
         return "weights of this type need the zero point 0";
     if (oct_linear_constant(c->g, before(c, n->in[0])->in[1])->count > 1 && oct_node_int(n, "group", 1) == 1)
         return "a scale of its input is not one number";
-    return skips_elements(c, n) ? "strides of a kernel of one element go before the dequantizer that it alone reads"
-                                : NULL;
+    return skips_elements(c, n) ? "the target moves the stride of its 1x1 kernel in front of its dequantizer" : NULL;
 }
 
 /* The addition of a constant that is the only reader of a product of matrices; -1: none. */

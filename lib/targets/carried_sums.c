@@ -262,7 +262,7 @@ const char *oct_carried_on_reals(const carrier *c, const oct_node *n)
         return bytes ? NULL : "its inputs are quantized in the same pass";
     if (reads_constant(c, n))
         return dequantizes_apart(c, n) ? "one of its inputs is constant, and dimensions are free" : NULL;
-    return reals && !layer ? "part of the arithmetic on real numbers before it" : NULL;
+    return reals && !layer ? "part of the float arithmetic before it" : NULL;
 }
 
 void oct_carried_judge_sum(carrier *c, int id)

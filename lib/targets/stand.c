@@ -70,7 +70,7 @@ static oct_status stand_read(const oct_target *t, const oct_graph *g, const oct_
         const char *why = "its values are not quantized, or not as its integer form needs it";
         oct_compute how;
         if (is_spelling(g, read, id) || stand[id].kind == OCT_STANDS_APART) {
-            stand[id] = (oct_stand){ OCT_STANDS_APART, "it spells quantized values", -1 };
+            stand[id] = (oct_stand){ OCT_STANDS_APART, "it only expresses quantization", -1 };
             continue;
         }
         oct_target_runs(t, g, id, OCT_TARGET_STATIC, &why);
@@ -168,16 +168,16 @@ static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
     if (how == OCT_ON_BLOCKS)
         return (oct_stand){ OCT_STANDS_BLOCKS, "its weights are stored in few bits", -1 };
     if (how == OCT_ON_DYNAMIC && !has_dynamic(t))
-        return (oct_stand){ OCT_STANDS_FLOAT, "the target quantizes nothing when it runs", -1 };
+        return (oct_stand){ OCT_STANDS_FLOAT, "the target has no dynamic quantization", -1 };
     if (oct_qlinear_of(n) && in_float(t, n))
         return (oct_stand){ OCT_STANDS_FLOAT, "the target runs this operator in float", -1 };
     if (oct_qlinear_of(n) && has_unfit_weights(t, g, n))
-        return (oct_stand){ OCT_STANDS_FLOAT, "its weights are not of a type that the target multiplies, around zero",
-                            -1 };
+        return (oct_stand){ OCT_STANDS_FLOAT,
+                            "its weights are not symmetric, or of a type that the target does not multiply", -1 };
     if (how == OCT_ON_DYNAMIC || oct_qlinear_of(n))
         return (oct_stand){ OCT_STANDS_INTEGER, "an operator on integers", -1 };
     if ((op && op->is_qdq) || strcmp(n->op, "DynamicQuantizeLinear") == 0)
-        return (oct_stand){ OCT_STANDS_APART, "it spells quantized values", -1 };
+        return (oct_stand){ OCT_STANDS_APART, "it only expresses quantization", -1 };
     for (int i = 0; i < n->n_in; i++)
         real |= is_real(g, n->in[i]);
     for (int k = 0; k < n->n_out; k++) {
@@ -188,7 +188,7 @@ static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
     if (!real && byte && op && op->quant != OCT_QUANT_NONE && oct_target_lists(t, n->op, OCT_TARGET_STATIC))
         return (oct_stand){ OCT_STANDS_INTEGER, "it moves bytes", -1 };
     if (!real)
-        return (oct_stand){ OCT_STANDS_APART, "it has no real numbers", -1 };
+        return (oct_stand){ OCT_STANDS_APART, "it has no float values", -1 };
     return (oct_stand){ OCT_STANDS_FLOAT, op ? "nothing is quantized around it" : "the operator is unknown", -1 };
 }
 

@@ -32,7 +32,7 @@ from pylib.samples import open_samples, parse_steps
 
 MOST_LOSS = 0.5
 EVALUATED = 96   # pictures that judge
-MEASURED = re.compile(r"SQNR of ([-\d.]+|inf) dB so, and of ([-\d.]+|inf) dB with")
+MEASURED = re.compile(r"SQNR of ([-\d.]+|inf) dB, and would have ([-\d.]+|inf) dB with")
 STEPS = {
     "exact": "mean=128:std=64",
     "half": "mean=127.5:std=127.5",

@@ -374,9 +374,10 @@ static void first_factors_are_turned(void **state)
                     NULL);
         assert_int_equal(layer(&w, "large")->scheme, dynamic ? OCT_SCHEME_DYNAMIC : OCT_SCHEME_WEIGHT_ONLY);
         assert_string_equal(layer(&w, "small")->why,
-                            "its constant is the first factor, and too small to gain from being turned");
-        assert_string_equal(layer(&w, "stack")->why,
-                            "its constant is the first factor, and not one matrix beside data of known rank");
+                            "its constant is the first factor, and too small to gain from a transposition");
+        assert_string_equal(
+            layer(&w, "stack")->why,
+            "its constant is the first factor, and not a single matrix, or the rank of its data is unknown");
         GOOD(oct_qjob_rewrite(w.job, err));
         assert_int_equal(net_count(g, "Transpose"), 2);
         assert_int_equal(net_run(g, rounded, OCT_COUNT(rounded)), n);
@@ -401,7 +402,7 @@ static void stays_float(void **state)
         const char *name, *why;
     } each[] = { { "conv", "only products of matrices" },
                  { "short", "nothing would be saved" },
-                 { "odd", "one value a column" },
+                 { "odd", "one value for each column" },
                  { "both", "not a constant matrix" } };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         assert_int_equal(layer(&w, each[i].name)->scheme, OCT_SCHEME_FLOAT);

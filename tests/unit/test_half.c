@@ -280,7 +280,7 @@ static void small_values_that_decide(void **state)
         oct_scheme scheme;
         const char *why;
     } cases[] = { { 0, OCT_SCHEME_FLOAT, "without samples" },
-                  { 1e-6f, OCT_SCHEME_FLOAT, "has values down to" },
+                  { 1e-6f, OCT_SCHEME_FLOAT, "has values from" },
                   { 1e-3f, OCT_SCHEME_FP16, "" } };
     for (size_t i = 0; i < OCT_COUNT(cases); i++)
         for (int divides = 0; divides < 2; divides++) {
@@ -408,7 +408,7 @@ static void islands_stay_float(void **state)
     net_output(g, NET_NODE(g, "Celu", "celu", "y", m));
     work w = start(g);
     finish(&w, NULL, 0);
-    SAYS(&w, "sigmoid", "no weights among");
+    SAYS(&w, "sigmoid", "neighbours has weights");
     SAYS(&w, "celu", "takes no float16");
     assert_int_equal(layer(&w, "m")->scheme, OCT_SCHEME_FP16);
     assert_int_equal(net_count(g, "Cast"), 2);

@@ -1594,7 +1594,7 @@ static void losses_are_warned_of(void **state)
         bool judged;
     } cases[] = { { 25, NULL, NULL, true },         { 20, NULL, NULL, true },
                   { 11.9, NULL, "below 12", true }, { -INFINITY, NULL, "below 12", true },
-                  { INFINITY, NULL, NULL, true },   { NAN, NULL, "not finite", true },
+                  { INFINITY, NULL, NULL, true },   { NAN, NULL, "infinite or NaN", true },
                   { NAN, NULL, NULL, false },       { 25, "conv", "conv", true } };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         oct_eval_model_result models[2] = { { 0 } };
@@ -1701,14 +1701,14 @@ static void few_samples_are_said(void **state)
         double drop, lo, hi;
         uint64_t n;
         const char *says;
-    } cases[] = {
-        { "agreement", 0, 0, 0.242, 12, "12 samples allow a loss of agreement of up to 24.2 points (95 %): about 59 " },
-        { "agreement", 0, 0, 0.049, 75, NULL },
-        { "top1", 0.02, -0.02, 0.06, 100, "100 samples allow a loss of top1 of up to 6.0 points (95 %): about 1600 " },
-        { "top1", -0.02, -0.05, 0.02, 100, "about 1600 " },
-        { "top1", 0, -0.005, 0.009, 900, NULL },
-        { "agreement", 0, NAN, NAN, 2, NULL }
-    };
+    } cases[] = { { "agreement", 0, 0, 0.242, 12,
+                    "12 samples cannot exclude a loss of agreement of up to 24.2 points (95 %): about 59 " },
+                  { "agreement", 0, 0, 0.049, 75, NULL },
+                  { "top1", 0.02, -0.02, 0.06, 100,
+                    "100 samples cannot exclude a loss of top1 of up to 6.0 points (95 %): about 1600 " },
+                  { "top1", -0.02, -0.05, 0.02, 100, "about 1600 " },
+                  { "top1", 0, -0.005, 0.009, 900, NULL },
+                  { "agreement", 0, NAN, NAN, 2, NULL } };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         char said[400] = "";
         oct_eval_score score = {

@@ -172,7 +172,7 @@ static void reasons_name_what_is_missing(void **state)
     close_graph();
     conv(&(grid){ 0.02f, OCT_U8, 3, false }, 1);
     assert_int_equal(kind_of("onnxruntime-x86", "conv", &why), OCT_STANDS_FLOAT);
-    assert_string_equal(why, "the grid of its result goes beyond the Relu or Clip behind it");
+    assert_string_equal(why, "the range of its result goes beyond the limits of the Relu or Clip behind it");
     close_graph();
 }
 

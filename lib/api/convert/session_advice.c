@@ -109,9 +109,10 @@ static void put_gain(const oct_session *s, const forecast *f, size_t now, oct_bu
     char text[32], part[32];
     const oct_layer_count *n = &f->n;
     if (n->integer <= now) {
-        oct_buf_puts(b, "Then the ranges of activations are known beforehand, so that nothing is measured while the "
-                        "model runs, and losses are measured. No more layers would be int8, and the file would be "
-                        "about as large.");
+        oct_buf_puts(
+            b,
+            "Then the ranges of activations are found now and not in every run, and losses are measured. No more layers "
+            "would be int8, and the file would be about as large.");
         return;
     }
     const double bytes = (double)s->c.size_after + f->bytes;
@@ -128,10 +129,11 @@ static void put_gain(const oct_session *s, const forecast *f, size_t now, oct_bu
 
 static void ask_for_halves(advice *a)
 {
-    oct_buf_puts(&a->text, "There were none: whether the activations stay within float16's 65504 is not known, so "
-                           "what is known to be risky stays float. With --data the layers of which they do not are "
-                           "found, and the others become float16. On CPUs float16 halves the file and is not faster "
-                           "than float32; 8 bits are.");
+    oct_buf_puts(
+        &a->text,
+        "There were none, so it is not known which activations exceed 65504, float16's largest value: operators that "
+        "are known to be risky stay float. With --data the layers that exceed it are found, and the others become "
+        "float16. On CPUs float16 halves the file and is not faster than float32; 8 bits are.");
     end_item(a);
 }
 

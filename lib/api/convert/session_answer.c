@@ -205,7 +205,7 @@ static void put_speed(answer *a)
     if (slower && has_slow_blocks(s)) {
         octet_convert_options y = s->x;
         y.accuracy_level = 4;
-        oct_buf_puts(&a->text, "Slower than float, as each run makes floats of the weights. It need not:");
+        oct_buf_puts(&a->text, "Slower than float, because each run converts the weights to float. To avoid that:");
         put_conversion(a, &y);
         end_item(a, "speed");
     }

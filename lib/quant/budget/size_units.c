@@ -149,7 +149,8 @@ static oct_status free_products(oct_size_units *u, oct_err *err)
         const int id = u->j->layer[i];
         const oct_op *op = oct_op_of(u->j->g, id);
         if (op && op->quant == OCT_QUANT_WEIGHTED && !oct_layer_weights(u->j->g, id) && !oct_row_of(u->j, id)->asked)
-            OCT_TRY(give_form(u, id, &real, "it has no weights, which the size that was asked for is about", err));
+            OCT_TRY(
+                give_form(u, id, &real, "it has no weights, and the size that was asked for is about weights", err));
     }
     return OCT_OK;
 }
@@ -185,7 +186,7 @@ static oct_status set_others(oct_size_units *u, oct_err *err)
 {
     const bool half = u->others == OCT_SIZE_OTHERS_HALF;
     const oct_size_form *f = &oct_size_forms[half ? HALF : FLOAT];
-    const char *why = half ? rule_of(f) : "what is between layers loses less so";
+    const char *why = half ? rule_of(f) : "values between layers lose less so";
 
     for (size_t i = 0; i < u->j->n_layer && u->others != OCT_SIZE_OTHERS_POLICY; i++) {
         const int id = u->j->layer[i];

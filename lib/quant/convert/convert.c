@@ -102,7 +102,7 @@ static void say_target(oct_conversion *c)
     const oct_target *t = c->o.job.target;
     if (oct_target_rules_of(t)->untested)
         oct_conversion_say(c, 0,
-                           "the target %s is untested on the device: its rules were read in documents and sources",
+                           "the target %s is untested on the device: its rules come from documents and source code",
                            oct_target_name(t));
     for (size_t i = 0; oct_target_rules_of(t)->static_shapes && i < g->n_input; i++) {
         const oct_value *v = &g->value[g->input[i]];

@@ -59,8 +59,8 @@ static oct_status measure_unfolded(oct_conversion *c, oct_err *err)
 {
     oct_convert_opts o = shared_opts(c);
     oct_conversion apart;
-    oct_conversion_say(
-        c, 0, "preprocessing as part of the first layers is compared with preprocessing in front of the model");
+    oct_conversion_say(c, 0,
+                       "comparing preprocessing inside the first layers with preprocessing in front of the model");
     o.listener = (oct_convert_listener){ .progress = c->o.listener.progress, .arg = c->o.listener.arg };
     o.sensitivity = false;
     o.n_goals = 0;
@@ -77,7 +77,7 @@ static oct_status take_back(oct_conversion *c, const oct_convert_opts *o, oct_er
     oct_source *src = c->src;
     const oct_fold of = *c->fold; /* its memory is in the arena, which stays */
     oct_steps *steps;
-    oct_conversion_say(c, 0, "as part of the layers it loses too much: it stays in front of the model");
+    oct_conversion_say(c, 0, "inside the layers preprocessing loses too much: it stays in front of the model");
     OCT_TRY(oct_conversion_restart(c, o, err));
     OCT_TRY(begin_unfolded(c, &of, &steps, err));
     c->fold->other_db = of.db;

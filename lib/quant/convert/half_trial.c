@@ -118,8 +118,8 @@ static oct_status take_back(half_trial *t, bool *asked, bool *changed, oct_err *
         const int id = g->order[i];
         if (asked[id] && oct_half_type(j, id) == OCT_F16) {
             OCT_TRY(oct_keep_float(&j->constraints, id, OCT_FROM_RUN,
-                                   oct_arena_printf(t->c->arena, "with it in float16 '%s' is not finite for a sample",
-                                                    t->lost),
+                                   oct_arena_printf(t->c->arena,
+                                                    "in float16 it makes '%s' infinite or NaN for a sample", t->lost),
                                    err));
             *changed = true;
             continue;
@@ -135,7 +135,8 @@ static oct_status mend(half_trial *t, bool *changed, oct_err *err)
 {
     oct_conversion *c = t->c;
     bool *asked = oct_calloc(c->job->n_nodes + 1, sizeof *asked);
-    oct_conversion_say(c, 1, "float16: '%s' is not finite for a sample; what makes it stays float32", t->lost);
+    oct_conversion_say(c, 1, "float16: '%s' is infinite or NaN for a sample; the nodes that compute it stay float32",
+                       t->lost);
     oct_status s = asked ? take_back(t, asked, changed, err) : oct_nomem(err);
     oct_free(asked);
     if (s != OCT_OK || !*changed)

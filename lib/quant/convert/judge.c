@@ -44,12 +44,10 @@ oct_status oct_goal_scores(const oct_conversion *c, const oct_eval_result *r, oc
         const oct_eval_score *x = find_score(r, g->metric ? g->metric : c->o.metric);
         if (!x) {
             oct_fail(err, OCT_EUSAGE, "%s: no metric applies to these samples", g->option);
-            oct_hint(
-                err,
-                g->metric
-                    ? "'%s' does not apply to what the outputs mean (--decode) and what is true of the samples (--labels, --truth)"
-                    : "give --metric, and --labels where the data carries none",
-                g->metric);
+            oct_hint(err,
+                     g->metric ? "the metric '%s' does not fit the outputs (--decode) or the truth (--labels, --truth)"
+                               : "give --metric, and --labels where the data carries none",
+                     g->metric);
             return OCT_EUSAGE;
         }
         OCT_TRY(oct_drop_limit_check(&g->limit, x->metric, err));

@@ -195,9 +195,10 @@ static void warn_of_culprits(oct_conversion *c)
     char text[OCT_CULPRITS_TEXT];
     const oct_culprits *k = &c->culprits;
     const bool one = k->n == 1;
-    oct_conversion_say(c, OCT_NOTE_WARNING,
-                       "%zu node%s cause%s most of the loss: %s; %s; rows \"name:NODE float\" of --policy leave %s so",
-                       k->n, one ? "" : "s", one ? "s" : "", k->names, oct_culprits_text(text, k), one ? "it" : "them");
+    oct_conversion_say(
+        c, OCT_NOTE_WARNING,
+        "%zu node%s cause%s most of the loss: %s; %s; rows \"name:NODE float\" of --policy keep %s float", k->n,
+        one ? "" : "s", one ? "s" : "", k->names, oct_culprits_text(text, k), one ? "it" : "them");
 }
 
 /* What was measured part by part must explain the result. */
@@ -211,10 +212,10 @@ static void compare_with_result(oct_conversion *c)
     for (size_t i = 0; i < x->n_left_out; i++)
         oct_buf_printf(&b, "%s%s", i ? ", " : "not simulated: ", x->left_out[i]);
     oct_conversion_say(c, x->n_left_out ? OCT_NOTE_WARNING : 0,
-                       "with everything rounded the simulation has %.1f dB, and the result %.1f dB; %s",
+                       "the simulation of all roundings has %.1f dB, and the written model %.1f dB; %s",
                        x->worst_output, c->sqnr,
                        x->n_left_out ? oct_buf_str(&b)
-                                     : "all of it was simulated, on other samples and before functions like Softmax");
+                                     : "the simulation used other samples, and values before functions like Softmax");
     oct_buf_free(&b);
 }
 
@@ -300,7 +301,7 @@ static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
     const double points = points_of(x), n = samples_needed(x, points);
     oct_conversion_say(
         c, 0,
-        "%llu samples allow a loss of %s of up to %.1f points (95 %%): %s%.0f would tell %.0f point%s apart; "
+        "%llu samples cannot exclude a loss of %s of up to %.1f points (95 %%): %s%.0f would show one of %.0f point%s; "
         "give more with --data, or a limit with %s",
         (unsigned long long)x->n, x->metric->name, 100 * x->hi, n > MOST_NEEDED ? "more than " : "about ",
         fmin(n, MOST_NEEDED), 100 * points, points > A_POINT ? "s" : "",
@@ -336,12 +337,13 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
         oct_conversion_say(c, OCT_NOTE_WARNING, "%s is worse than the float model's, by more than chance; %s",
                            x->metric->name, hint);
     else if (broken)
-        oct_conversion_say(c, OCT_NOTE_WARNING,
-                           "values of the outputs that are not finite differ from the float model's; %s", hint);
+        oct_conversion_say(c, OCT_NOTE_WARNING, "the outputs are infinite or NaN elsewhere than the float model's; %s",
+                           hint);
     else if (poor)
-        oct_conversion_say(c, OCT_NOTE_WARNING,
-                           "output SQNR %.1f dB is below %d: little of what the float model says is left; %s", c->sqnr,
-                           POOR_DB, hint);
+        oct_conversion_say(
+            c, OCT_NOTE_WARNING,
+            "output SQNR %.1f dB is below %d: the outputs have little in common with the float model's; %s", c->sqnr,
+            POOR_DB, hint);
     else if (c->sqnr < USEFUL_DB)
         oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR %.1f dB is below %d%s%s", c->sqnr, USEFUL_DB,
                            *helps ? "; " : "", helps);

@@ -42,7 +42,7 @@ static const char *cure_of(const oct_conversion *c, const oct_finding *f)
     const char *text =
         rule.failed || word.failed
             ? NULL
-            : oct_arena_printf(c->arena, "; --set%s writes its weights so that they cannot", oct_buf_str(&word));
+            : oct_arena_printf(c->arena, "; --set%s writes its weights so that it cannot", oct_buf_str(&word));
     oct_buf_free(&rule);
     oct_buf_free(&word);
     return text;

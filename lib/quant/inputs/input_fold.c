@@ -105,9 +105,9 @@ static const char *no_fold(const folder *f, int axis, oct_use u)
     if (axis != 1 || w->rank < 3 || groups < 1 || w->dims[0] % groups || w->dims[1] * groups != f->n)
         return "its channels are not those of the steps";
     if (f->flip && groups > 1)
-        return "the convolution has groups of channels, whose order is that of its outputs";
+        return "the convolution has groups, so that its channels must keep their order";
     if (is_padded(n) && has_no_pixel(f, 0))
-        return "no pixel stands for the zeros around the picture";
+        return "no pixel value becomes the 0 of the padding";
     const char *pad = oct_node_str(n, "auto_pad", "NOTSET");
     return strcmp(pad, "NOTSET") == 0 || strcmp(pad, "VALID") == 0 ? NULL
                                                                    : "the convolution's padding is not written out";
@@ -161,7 +161,7 @@ static const char *find_border_fault(const folder *f)
             bool pads;
             if (is_move(f, &f->g->node[v->uses[k].node], f->place[i].axis, &b, &pads) && pads && b.constant &&
                 has_no_pixel(f, b.value))
-                return "no pixel stands for the value of a Pad around the picture";
+                return "no pixel value becomes the value of a Pad around the picture";
         }
     }
     return NULL;

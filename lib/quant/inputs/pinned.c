@@ -65,14 +65,16 @@ oct_status oct_conversion_find_pinned(oct_conversion *c, oct_err *err)
     else
         oct_conversion_say(c, 0, "%s: %zu ranges are used", c->table, p->ranges);
     for (size_t i = 0; i < p->n_misfit; i++)
-        oct_conversion_say(c, 1, "%s: its range, not its parameters: %s", p->misfit[i].tensor, p->misfit[i].why);
+        oct_conversion_say(c, 1, "'%s': its range is used, and its scale and zero point are not: %s",
+                           p->misfit[i].tensor, p->misfit[i].why);
     if (p->n_misfit)
-        oct_conversion_say(c, 0, "%zu tensors have the nearest parameters to those that it says (--verbose names them)",
+        oct_conversion_say(c, 0,
+                           "%zu tensors get the nearest possible parameters to those given (--verbose names them)",
                            p->n_misfit);
     if (p->missing)
         oct_conversion_say(
             c, OCT_NOTE_WARNING,
-            "%s has no range of %zu of %zu tensors, the first being '%.100s': layers that need these are not static",
+            "%s has no range for %zu of %zu tensors, the first being '%.100s': layers that need these are not static",
             c->table, p->missing, n, first);
     return OCT_OK;
 }

@@ -10,7 +10,7 @@ static void say_match(oct_conversion *c)
     const oct_encodings_match *m = &c->match;
     oct_conversion_say(c, 0, "%s: %zu ranges (%s)", c->table, m->taken, oct_encoding_form_summary(m->form));
     if (m->weights)
-        oct_conversion_say(c, 0, "%zu entries of weights are not taken: weights are rounded from what the model holds",
+        oct_conversion_say(c, 0, "%zu entries for weights are ignored: weights are rounded from the model's own",
                            m->weights);
     if (m->others) {
         char text[400];
@@ -223,7 +223,8 @@ static oct_status draw_remembered(oct_conversion *c, const oct_calibrate_opts *o
         from->chan = made.chan;
     }
     if (s == OCT_OK)
-        oct_conversion_say(c, 0, "%zu of %zu tensors follow from BatchNormalization", drawn->n_tensors, o->n);
+        oct_conversion_say(c, 0, "the ranges of %zu of %zu tensors follow from BatchNormalization", drawn->n_tensors,
+                           o->n);
     oct_calib_destroy(drawn);
     return s;
 }
@@ -256,6 +257,6 @@ void oct_statistics_warn(oct_conversion *c)
         missing += oct_calib_find(c->calib, names[i]) == NULL;
     if (missing)
         oct_conversion_say(c, OCT_NOTE_WARNING,
-                           "%s has no range of %zu of %zu tensors: whether float16 holds them is not known", c->table,
+                           "%s has no range for %zu of %zu tensors: whether float16 holds them is not known", c->table,
                            missing, n);
 }

@@ -309,11 +309,11 @@ static oct_status add_comparison(const oct_conversion *c, oct_conversion_end *x,
     const oct_fold *f = c->fold;
     if (!f->db || !f->other_db) {
         x->how = oct_arena_printf(
-            c->arena, "%s; what that costs was not measured, and is at most %g dB at the first layer, by its weights",
+            c->arena, "%s; what that costs was not measured: by its weights, the first layer loses at most %g dB",
             x->how, OCT_FOLD_LOSS);
         return x->how ? OCT_OK : oct_nomem(err);
     }
-    x->how = oct_arena_printf(c->arena, "%s; '%s' has an SQNR of %.2f dB so, and of %.2f dB with preprocessing %s",
+    x->how = oct_arena_printf(c->arena, "%s; '%s' has an SQNR of %.2f dB, and would have %.2f dB with preprocessing %s",
                               x->how, f->worst_output, f->db[f->worst], f->other_db[f->worst],
                               f->unfolded ? "in these layers" : "in front of the model");
     return x->how ? OCT_OK : oct_nomem(err);
@@ -330,7 +330,7 @@ static oct_status close_end(oct_conversion *c, oct_conversion_end *x, oct_buf *b
     const oct_status st = x->reached ? oct_end_close(c->m->graph, &x->close, &fault) : OCT_EUNSUPPORTED;
     if (st == OCT_EUNSUPPORTED) {
         x->how = x->reached        ? oct_arena_strdup(c->arena, fault.text)
-                 : x->close.output ? "no integer layer makes it, and its range is not known"
+                 : x->close.output ? "no integer layer computes it, and its range is not known"
                                    : "no integer layer reads it";
         x->reached = false;
         oct_conversion_say(c, OCT_NOTE_WARNING, "%s '%s' stays float32: %s", what, x->close.name, x->how ? x->how : "");

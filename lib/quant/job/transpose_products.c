@@ -69,10 +69,10 @@ const char *oct_no_turn(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
     if (!oct_may_transpose_product(j->g, id))
-        return "its constant is the first factor, and not one matrix beside data of known rank";
+        return "its constant is the first factor, and not a single matrix, or the rank of its data is unknown";
     const oct_tensor *w = j->g->value[n->in[0]].constant;
     if (!pays(w))
-        return "its constant is the first factor, and too small to gain from being turned";
+        return "its constant is the first factor, and too small to gain from a transposition";
     return oct_constant_is_finite(j, n->in[0]) ? NULL : "its weights are not finite";
 }
 
@@ -90,7 +90,7 @@ oct_status oct_transpose_products(oct_qjob *j, bool *any, oct_err *err)
         OCT_TRY(oct_transpose_product(j->g, id, turned, err));
         if (j->opts.log && j->opts.log->change)
             j->opts.log->change(j->opts.log->arg, "turn",
-                                "its constant is the second factor now, what goes in and out is transposed", name);
+                                "its constant is the second factor now, as its input and result are transposed", name);
         *any = true;
     }
     if (*any)

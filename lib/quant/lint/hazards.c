@@ -53,14 +53,13 @@ static bool collapses(oct_span s, double step)
 static oct_status say_collapse(oct_lint *l, const oct_graph *g, int node, int value, const char *where, oct_span s,
                                double step, bool would, oct_err *err)
 {
-    return add(
-        l, OCT_FINDING_COLLAPSE, g, node, where,
-        oct_arena_printf(
-            l->arena,
-            "'%s' is from %.4g to %.4g, and a step of the scale that it %s is %.3g: %d of 256 numbers are left for it",
-            oct_value_name(g, value), s.lo, s.hi, would ? "would share" : "has", step,
-            (int)floor((s.hi - s.lo) / step) + 1),
-        err);
+    return add(l, OCT_FINDING_COLLAPSE, g, node, where,
+               oct_arena_printf(l->arena,
+                                "'%s' reaches from %.4g to %.4g, and the scale that it %s has steps of %.3g: "
+                                "%d of 256 quantized values are left for it",
+                                oct_value_name(g, value), s.lo, s.hi, would ? "would share" : "has", step,
+                                (int)floor((s.hi - s.lo) / step) + 1),
+               err);
 }
 
 /* Tensors that are joined with one scale: that of the result, or, before it is quantized, the range of all of them. */
@@ -142,7 +141,7 @@ static oct_status say_saturates(oct_lint *l, const oct_graph *g, int id, const c
     if (!sums)
         return OCT_OK;
     OCT_TRY(add(l, OCT_FINDING_SATURATES, g, id, where,
-                "sums of two of its products can leave 16 bits, where they are added so", err));
+                "the sum of two of its products can exceed 16 bits, in which old CPUs add them", err));
     l->finding[l->n_finding - 1].sums = sums;
     l->finding[l->n_finding - 1].weights = g->value[g->node[id].in[1]].quant->qvals;
     return OCT_OK;

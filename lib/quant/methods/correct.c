@@ -151,7 +151,7 @@ static oct_status run_inputs(oct_conversion *c, oct_method_result *r, oct_err *e
     for (size_t v = 0; v < j->n_values; v++)
         any |= oct_is_observed(j, (int)v);
     if (!any) {
-        r->why = "the graphs that nodes hold have ranges alone";
+        r->why = "graphs inside nodes (If, Loop, Scan) only get ranges";
         return OCT_OK;
     }
     brancher b = { .j = j };

@@ -185,8 +185,7 @@ static oct_status take(choice *x, const reason *r, oct_err *err)
                                "rounding '%s'%s alone would cause %.0f %% of the loss at the outputs (about "
                                "%.1f dB are gained, for %s)",
                                name, and, 100 * r->share, r->gain, oct_macs_text(macs, r->macs))
-            : oct_arena_printf(x->j->arena, "rounding '%s'%s alone would make outputs that are infinite or no numbers",
-                               name, and);
+            : oct_arena_printf(x->j->arena, "rounding '%s'%s alone would make outputs infinite or NaN", name, and);
     const char *as_float = why ? oct_arena_printf(x->j->arena, "left float: %s", why) : NULL;
     const char *as_wide = why ? oct_arena_printf(x->j->arena, "activations of 16 bits: %s", why) : NULL;
     if (!as_float || !as_wide)

@@ -374,15 +374,13 @@ static oct_status smooth(smoother *s, oct_method_result *r, oct_err *err)
 {
     OCT_TRY(find_sites(s, err));
     if (s->n == 0) {
-        r->why =
-            s->blocks
-                ? "only layers with weights in blocks may read what a normalization scales by channels, and nothing is read so"
-                : "no integer layer reads what a normalization scales by channels";
+        r->why = s->blocks ? "no normalization is read by layers with weights in blocks alone"
+                           : "no integer layer reads a normalization";
         return OCT_OK;
     }
     OCT_TRY(find_factors(s, err));
     if (s->n == 0)
-        r->why = "the channels that normalization makes are alike enough";
+        r->why = "the channels of normalizations are alike enough";
     return s->n ? attempt(s, r, err) : OCT_OK;
 }
 
@@ -406,7 +404,8 @@ static oct_status run_blocks(oct_conversion *c, oct_method_result *r, oct_err *e
 
 const oct_method oct_method_smooth = {
     .name = "smooth",
-    .summary = "channels of what normalization makes share their range with the weights of the layers that read them",
+    .summary =
+        "large channels of a normalization are made smaller, and the weights of the layers that read them larger",
     .step = OCT_STEP_GRAPH,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,
@@ -416,7 +415,7 @@ const oct_method oct_method_smooth = {
 const oct_method oct_method_block_scaling = {
     .name = "block-scaling",
     .summary =
-        "weights in blocks take more of the channels whose inputs are large, and what normalization makes takes less",
+        "large inputs of weights in blocks are made smaller by the normalization before them, and the weights larger",
     .step = OCT_STEP_GRAPH,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,

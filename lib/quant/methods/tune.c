@@ -586,8 +586,8 @@ static oct_status choose(search *x, oct_method_result *r, oct_err *err)
     r->unit = "dB";
     r->before = number_of(&o[USUAL]);
     r->after = number_of(&chosen);
-    r->although = r->after >= r->before - TIE_DB ? "of equal ones the widest is safer for other samples"
-                                                 : "16 bits have room for values that these samples do not have";
+    r->although = r->after >= r->before - TIE_DB ? "the widest of equally good ranges is safer for other samples"
+                                                 : "16 bits leave room for values that these samples do not have";
     note_next(x, o, own, r);
     return OCT_OK;
 }
@@ -714,8 +714,8 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 
 const oct_method oct_method_observer_search = {
     .name = "observer-search",
-    .summary =
-        "ranges by the observer that loses least behind each tensor's readers, measured, where the policy leaves a choice",
+    .summary = "for each tensor the observer that was measured to lose least behind its readers, "
+               "where the policy leaves a choice",
     .step = OCT_STEP_RANGES,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,

@@ -129,11 +129,11 @@ static const char *misfit_of(const qvalue *root, const pins *p, oct_dtype type)
     const oct_calib_exact *x = &p->exact;
     const double step = (double)x->scale, lo = -x->zero * step, hi = ((1 << x->bits) - 1 - x->zero) * step;
     if (x->bits != oct_dtype_bits(type))
-        return "they are of another number of bits";
+        return "they have another number of bits";
     if (root->symmetric && x->zero != 1 << (x->bits - 1))
-        return "the policy asks for parameters around zero";
+        return "the policy asks for symmetric parameters";
     if (lo < (double)root->clamp_lo - step / 2 || hi > (double)root->clamp_hi + step / 2)
-        return "its quantizer is a clamp as well, which ends elsewhere";
+        return "its quantizer also clamps, at other limits";
     return NULL;
 }
 

@@ -84,7 +84,7 @@ static const char *no_ranges(const oct_qjob *j, int id, bool dynamic)
 
 static const char slower[] = "by cost: on integers the target would be slower",
                   stored[] = "by cost: on integers the target would be slower; its weights are stored in 8 bits",
-                  cheaper[] = "by cost: the target is faster so than with given ranges";
+                  cheaper[] = "by cost: the target is faster with ranges found when it runs than with calibrated ones";
 
 /* Chooses float, with weights that are stored in 8 bits if possible. */
 static void choose_reals(oct_qjob *j, int id, bool asked)
@@ -122,7 +122,7 @@ static void choose_product(oct_qjob *j, int id)
         why = "weights in blocks are for the scheme weight-only";
     if (!why && !half && oct_layer_weights(j->g, id) &&
         oct_weights_grow(j, id, scheme == OCT_SCHEME_WEIGHT_ONLY && j->opts.bits != 8 ? 4 : 8))
-        why = "its weights are computed from fewer bytes than they would take in integers";
+        why = "its weights are computed from a constant that takes fewer bytes than they would as integers";
     if (why == not_one && !half && !oct_no_stored(j, id))
         oct_set_scheme(j, id, OCT_SCHEME_STORED, "its weights are several matrices, which are stored");
     else if (why || half)
@@ -130,7 +130,7 @@ static void choose_product(oct_qjob *j, int id)
     else if (scheme == OCT_SCHEME_WEIGHT_ONLY && stores_with_table(j, id))
         oct_set_scheme(
             j, id, OCT_SCHEME_STORED,
-            "it has its numbers in common with a table of rows, and in QDQ form no rows are picked of blocks");
+            "it shares its weights with a table whose rows a Gather picks, which in QDQ form cannot be in blocks");
     else if (runs(j, id, scheme, &j->node[id].why))
         oct_set_scheme(j, id, scheme,
                        scheme == OCT_SCHEME_DYNAMIC && !data ? no_ranges(j, id, true)
@@ -236,7 +236,7 @@ static void choose_table(oct_qjob *j, int id)
         oct_set_scheme(
             j, id, OCT_SCHEME_WEIGHT_ONLY,
             row->block && row->asked
-                ? "rows of a table are in blocks where a product that shares its numbers has them so, and else in 8 bits"
+                ? "a table is stored in 8 bits, or in blocks if a product shares its numbers and has them in blocks"
                 : "rows of a table are stored in 8 bits");
 }
 
@@ -311,13 +311,13 @@ static const char *does_not_pay(const oct_qjob *j, int id)
     for (int i = 0; i < oct_data_inputs(j, id); i++) {
         if (!oct_target_rules_of(j->opts.target)->everywhere && !oct_is_const(j, n->in[i]) &&
             !oct_is_static(j, oct_maker_node(j, n->in[i])) && !oct_is_read_as_integers(j, n->in[i], true))
-            return "an input is not there as integers";
+            return "one of its inputs is float";
         any |= !oct_is_const(j, n->in[i]);
     }
     for (int k = 0; k < n->n_out; k++)
         read |= n->out[k] >= 0 && oct_is_read_as_integers(j, n->out[k], false);
     read |= oct_target_rules_of(j->opts.target)->everywhere;
-    return !read ? "nothing reads its result as integers" : any ? NULL : "all its inputs are constants";
+    return !read ? "nothing that runs on integers reads its result" : any ? NULL : "all its inputs are constants";
 }
 
 static void choose_others(oct_qjob *j)
@@ -354,14 +354,14 @@ static const char *without_scheme(const oct_qjob *j, int id, const oct_op *op)
     if (j->node[id].row.scheme == OCT_SCHEME_WEIGHT_ONLY)
         return "weight-only rounds the weights of products";
     if (oct_qlinear_of(&j->g->node[id]))
-        return "its scales are no constants: Octet computes it on real numbers";
+        return "its scales are not constants: Octet computes it in float";
     return op->integer && !j->opts.have_data ? "no data for the range of its result" : "no integer form";
 }
 
 void oct_place_clamp_back(oct_qjob *j, int clamp)
 {
     qvalue *v = &j->value[j->g->node[clamp].out[0]];
-    oct_set_scheme(j, clamp, OCT_SCHEME_FLOAT, "its result leaves as real numbers");
+    oct_set_scheme(j, clamp, OCT_SCHEME_FLOAT, "its result is read as float");
     j->node[clamp].absorbed = false;
     v->clamp_lo = -INFINITY;
     v->clamp_hi = INFINITY;

@@ -215,7 +215,7 @@ static void drop_islands(oct_qjob *j, bool *reached, int *node)
     for (size_t i = 0; i < j->g->n_order; i++) {
         int id = j->g->order[i];
         if (oct_half_type(j, id) && !reached[id])
-            oct_set_scheme(j, id, OCT_SCHEME_FLOAT, "no weights among its 16-bit neighbours");
+            oct_set_scheme(j, id, OCT_SCHEME_FLOAT, "none of its 16-bit neighbours has weights");
     }
 }
 

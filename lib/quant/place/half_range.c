@@ -281,13 +281,14 @@ static oct_status check_value(const ranges *r, int id, int value, int slot, oct_
         return OCT_OK;
     return bar(
         r, id,
-        f.known
-            ? oct_arena_printf(r->j->arena,
-                               "'%s' has values down to %.2g beside %.2g that decide, which float16 does not hold",
-                               name, f.least, f.largest)
-            : oct_arena_printf(
-                  r->j->arena,
-                  "without samples it is not known whether float16 holds the small values of '%s' that decide", name),
+        f.known ? oct_arena_printf(
+                      r->j->arena,
+                      "'%s' has values from %.2g to %.2g, of which the small ones matter and are too small for float16",
+                      name, f.least, f.largest)
+                : oct_arena_printf(r->j->arena,
+                                   "the small values of '%s' matter, and without samples it is not "
+                                   "known whether they are too small for float16",
+                                   name),
         err);
 }
 
@@ -340,18 +341,17 @@ static oct_status check_bytes(const ranges *r, oct_err *err)
             continue;
         const fact f = fact_of(r->j, r->c, v);
         const char *name = g->value[v].name;
-        OCT_TRY(bar(r, g->order[i],
-                    f.known ? oct_arena_printf(
-                                  r->j->arena,
-                                  "'%s' has values down to %.2g of %.2g that decide about a logarithm or a quotient, "
-                                  "which 8 bits round to 0",
-                                  name, f.least, f.largest)
-                            : oct_arena_printf(
-                                  r->j->arena,
-                                  "small values of '%s' decide about a logarithm or a quotient, and may be more than 8 "
-                                  "bits hold",
-                                  name),
-                    err));
+        OCT_TRY(
+            bar(r, g->order[i],
+                f.known
+                    ? oct_arena_printf(r->j->arena,
+                                       "'%s' goes into a logarithm or a quotient and has values from %.2g to %.2g: "
+                                       "8 bits would round the small ones to 0",
+                                       name, f.least, f.largest)
+                    : oct_arena_printf(
+                          r->j->arena,
+                          "'%s' goes into a logarithm or a quotient, and 8 bits may round its small values to 0", name),
+                err));
     }
     return OCT_OK;
 }

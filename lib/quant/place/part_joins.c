@@ -279,13 +279,14 @@ static oct_status keep_each_leaving(oct_qjob *j, const oct_calib *c, const bool 
         if (few)
             OCT_TRY(keep_static(
                 j, id,
-                "with one scale for all, a part of its result would keep few numbers, and the result leaves as real numbers",
+                "with one scale for all its inputs, a part of its result would have few quantized values left, "
+                "and the result is read as float",
                 changed, err));
         else if (behind)
-            OCT_TRY(keep_static(
-                j, id,
-                "a part of what it reads would keep few numbers with one scale for all, and its result leaves as real numbers",
-                changed, err));
+            OCT_TRY(keep_static(j, id,
+                                "with one scale for all, a part of what it reads would have few quantized values left, "
+                                "and its result is read as float",
+                                changed, err));
         for (int k = 0; k < n->n_out && (few || behind); k++)
             if (n->out[k] >= 0)
                 apart[n->out[k]] = true;

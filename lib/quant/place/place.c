@@ -61,11 +61,12 @@ static oct_status keep_clamps(oct_qjob *j, bool *any, oct_err *err)
         const qvalue *root = &j->value[oct_params_root(j, j->g->node[id].out[0])];
         if (!j->node[id].absorbed || !(root->symmetric || root->apart))
             continue;
-        OCT_TRY(oct_keep_float(&j->constraints, id, OCT_FROM_PLACEMENT,
-                               root->symmetric
-                                   ? "its result has a grid around zero, which does not end where it does"
-                                   : "its result has the scale of another value, which does not end where it does",
-                               err));
+        OCT_TRY(oct_keep_float(
+            &j->constraints, id, OCT_FROM_PLACEMENT,
+            root->symmetric
+                ? "its result is symmetric, so its quantizer does not clamp where this node does"
+                : "its result shares its scale with another value, so its quantizer does not clamp where this node does",
+            err));
         *any = true;
     }
     return OCT_OK;

@@ -56,7 +56,7 @@ static void round_all(oct_qjob *j, int id)
     }
     j->node[id].rounds_outputs = true;
     if (clamps_integers(j, id)) {
-        j->node[id].why = "computed with the layer before it, and quantized behind";
+        j->node[id].why = "computed together with the layer before it; its result is quantized";
         return;
     }
     j->node[id].rounds = rounds;
@@ -82,7 +82,7 @@ static void round_residual(oct_qjob *j, int id)
     if (slot < 0 || n->in[0] == n->in[1] || !oct_is_f32(j, n->in[slot]) || j->g->value[n->in[slot]].constant)
         return;
     j->node[id].rounds = UINT32_C(1) << slot;
-    j->node[id].why = "added up in the layer before it; its other input is quantized";
+    j->node[id].why = "the layer before it does this addition; its other input is quantized";
 }
 
 void oct_place_around(oct_qjob *j)

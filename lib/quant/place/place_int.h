@@ -18,7 +18,7 @@ static inline bool oct_takes_activations(const oct_target *t, oct_dtype activati
 
 /* float_or_int.c: gives each node its scheme, and marks clamps that a quantizer performs. */
 void oct_place_schemes(oct_qjob *j);
-/* A clamp that was to be performed by a quantizer stays a node, as its result leaves as real numbers. */
+/* A clamp that was to be performed by a quantizer stays a node, as its result is read as float. */
 void oct_place_clamp_back(oct_qjob *j, int clamp);
 /* Whether an integer node reads the value as data, possibly through a clamp that is removed. by_product: only a product
  * that reads it directly counts. */

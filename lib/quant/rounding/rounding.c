@@ -289,7 +289,7 @@ const oct_method oct_method_rounding = {
 
 const oct_method oct_method_learned = {
     .name = "learned-rounding",
-    .summary = "weights rounded anew where what the layer gives behind its clamp comes nearer to float",
+    .summary = "weights rounded again where that brings the layer's clamped result nearer to float",
     .step = OCT_STEP_ROUNDING,
     .needs = OCT_NEEDS_SAMPLES,
     .high = true,

@@ -152,7 +152,7 @@ const char *oct_no_blocks(const oct_qjob *j, int node)
         return "its weights are not a constant matrix";
     const oct_nbits_form f = form_of(j, node, &l);
     if (bias && bias->count != (int64_t)f.n)
-        return "its bias is not one value a column";
+        return "its bias is not one value for each column";
     const double bytes = (double)f.n * (double)column_bytes(&f);
     return bytes < (double)w->count * sizeof(float) ? NULL
                                                     : "its columns are shorter than a block: nothing would be saved";

@@ -114,7 +114,7 @@ const char *oct_no_stored(const oct_qjob *j, int node)
     if (others_read(j, node))
         return "others read its weights";
     if (oct_weights_grow(j, node, 8))
-        return "its weights are computed from fewer bytes than they would take in integers";
+        return "its weights are computed from a constant that takes fewer bytes than they would as integers";
     return oct_constant_is_finite(j, n->in[1]) ? NULL : "its weights are not finite";
 }
 
