@@ -450,7 +450,7 @@ def hold_docs(c):
     rules = re.findall(r'RULE\((\w+),\s*"([^"]*)",\s*"([^"]*)"', table)
     page = (tool.ROOT / "docs" / "tflite.md").read_text()
     rows = re.findall(r"^\| (\w+) \| (.*?) \| (.*?) \|$", page, re.M)
-    rows = [r for r in rows if r[0][0].isupper()]
+    rows = [r for r in rows if r[0] != "ONNX"]
     c.hold("docs/tflite.md", rows == rules, f"{sorted(set(rules) ^ set(rows))}")
 
 
