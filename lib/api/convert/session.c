@@ -184,8 +184,16 @@ static oct_status read_format(octet_convert_options *x, oct_err *err)
             return oct_fail(err, OCT_EUSAGE, "%s: --format %s is a form of .onnx files", x->output, x->format);
         x->format = OCT_FORMAT_TFLITE;
     }
-    if (oct_session_writes_tflite(x) && !x->target)
+    if (!oct_session_writes_tflite(x))
+        return OCT_OK;
+    if (!x->target)
         x->target = "litert";
+    if (x->scheme && strcmp(x->scheme, "auto") != 0 && strcmp(x->scheme, "static") != 0 &&
+        strcmp(x->scheme, "float") != 0) {
+        oct_fail(err, OCT_EUSAGE, "--scheme %s: .tflite is written of layers that are static or float", x->scheme);
+        oct_hint(err, "give samples (--data) and --scheme static or none, or --scheme float");
+        return OCT_EUSAGE;
+    }
     return OCT_OK;
 }
 
