@@ -399,7 +399,7 @@ def hold_refusals(c):
     samples = net.save(model, ("n", 2, 9, 9))
     data = c.folder / "samples.npy"
     np.save(data, np.stack(samples))
-    for what, words, more in (("activations without a sign", "litert", ["--target", "generic", "--data", data]),
+    for what, words, more in (("activations without a sign", "--target litert", ["--target", "generic", "--data", data]),
                               ("a form of .onnx", "form of .onnx", ["--format", "qdq"])):
         status, said = write(c, model, out, *more, fails=True)
         c.hold(f"{what}: refused", status in (2, 5) and words in said and not out.exists(), f"{status} {said}")

@@ -425,6 +425,12 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
     const octet_convert_options *x = &s->x;
     size_t format = 0;
     OCT_TRY(oct_target_open(oct_session_target(x), &s->target, err));
+    if (oct_session_writes_tflite(x) && !oct_target_takes(s->target, OCT_S8, OCT_S8)) {
+        oct_fail(err, OCT_EUSAGE, "the target %s quantizes activations to other types than int8, which .tflite needs",
+                 oct_target_name(s->target));
+        oct_hint(err, "give --target litert, or none");
+        return OCT_EUSAGE;
+    }
     if (x->format)
         OCT_TRY(one_of("format", x->format, formats, OCT_COUNT(formats), &format, err));
     *o = (oct_convert_opts){ .name = x->model,
