@@ -9,6 +9,7 @@
 #include "runtime/runner.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 oct_status oct_samples_check(const octet_samples *s, oct_err *err)
@@ -321,11 +322,25 @@ static void say_empty(oct_voice v, const oct_source *src)
         oct_say(v, 0, "samples: the cache '%s' is empty, as nothing was given for it", name);
 }
 
+static void say_made(oct_voice v, const oct_source *src)
+{
+    char text[512] = "";
+    const char *name, *contents;
+    size_t n = 0;
+    for (size_t i = 0; (name = oct_source_made(src, i, &contents)) && n + 80 < sizeof text; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%.60s (%s)", i ? ", " : "", name, contents);
+    if (n)
+        oct_say(v, 0,
+                "samples: nothing was given for %s, made for the token ids; padded tokens need a mask or 'lengths'",
+                text);
+}
+
 void oct_samples_say_bad(oct_voice v, const oct_source *src)
 {
     int64_t n = oct_source_bad_count(src);
     const char *where, *left;
     say_empty(v, src);
+    say_made(v, src);
     for (size_t i = 0; (left = oct_source_left_out(src, i, &where)); i++)
         oct_say(v, OCT_NOTE_WARNING, "%s: %s", where, left);
     if (n == 0)

@@ -218,6 +218,10 @@ int64_t oct_source_bad_index(const oct_source *src, size_t i);    /* its positio
 /* How many inputs that are caches the first given sample left empty; *first: the name of one of them. */
 size_t oct_source_empty_caches(const oct_source *src, const char **first);
 
+/* The i-th input that the first given sample left out and that was made of its token ids, such as attention_mask: its
+ * name, and what it holds; NULL beyond the last. */
+const char *oct_source_made(const oct_source *src, size_t i, const char **contents);
+
 /* The i-th folder or archive with files that look like samples and are not read, such as pictures of other kinds, or
  * links in an archive that lead out of it: its name, and the number of files of each kind; NULL beyond the last. For an
  * archive this is known after it was read to its end. Borrowed, until the next call that reads. */

@@ -98,6 +98,7 @@ def caches(check):
     check.hold("perplexity of a merged decoder", isinstance(got, float) and abs(got / want - 1) < 1e-4, f"{got}")
     conversions(check, model, merged)
     given(check, model, ids)
+    left_out(check, ids)
 
 
 def conversions(check, model, merged):
@@ -136,6 +137,41 @@ def given(check, model, ids):
     report = check.convert(model, check.folder / "grown.onnx", "--scheme", "weight-only", "--data", steps, *grown)
     ran = {m["name"]: m for m in report["methods"]}.get("block-rounding", {})
     check.hold("states that grow prepare a conversion", ran.get("ran") is True, str(ran))
+
+
+def left_out(check, ids):
+    """Masks, positions and types that arrays leave out are those that a caller of ONNX Runtime writes; padding is what `lengths` says."""
+    model, out, folder = check.folder / "padded.onnx", check.folder / "out.npz", check.folder
+    decoders.Decoder().write(model, "padded")
+    session = peer.session(str(model))
+    places = np.arange(ids.shape[1])[None].repeat(len(ids), 0)
+    whole = {"input_ids": ids, "attention_mask": np.ones_like(ids), "position_ids": places}
+    want = session.run(None, whole | empty(len(ids)))[0]
+    np.save(folder / "ids.npy", ids)
+    for form in ("texts.npz", "ids.npy", "arrays", "texts.jsonl"):
+        got = tool.run_qeval(check.qeval, model, folder / form, out)["logits"].reshape(want.shape)
+        check.hold(f"{form}: mask and positions that are left out", sqnr([want], [got]) > 90, f"{sqnr([want], [got]):.1f} dB")
+        said = subprocess.run([check.qeval, model, "--data", folder / form, "--batch", "4"], capture_output=True, text=True, check=True).stderr
+        told = "attention_mask (ones), position_ids (counted)" in " ".join(said.split())
+        check.hold(f"{form}: it is said of arrays", told == (form != "texts.jsonl"), said[-300:])
+
+    # A cache of six positions: the mask covers it, positions go on behind it.
+    first = session.run(None, {n: a[:, :6] for n, a in whole.items()} | empty(len(ids)))
+    cache = {o.name.replace("present", "past_key_values"): a for o, a in zip(session.get_outputs()[1:], first[1:])}
+    want = session.run(None, {"input_ids": ids[:, 6:], "attention_mask": whole["attention_mask"], "position_ids": places[:, 6:], **cache})[0]
+    np.savez(folder / "behind.npz", input_ids=ids[:, 6:], **cache)
+    got = tool.run_qeval(check.qeval, model, folder / "behind.npz", out)["logits"].reshape(want.shape)
+    check.hold("mask and positions behind a cache", sqnr([want], [got]) > 90, f"{sqnr([want], [got]):.1f} dB")
+
+    np.savez(folder / "masked.npz", input_ids=ids, attention_mask=(places < 9).astype(np.int64))
+    want = session.run(None, whole | {"attention_mask": (places < 9).astype(np.int64)} | empty(len(ids)))[0]
+    got = tool.run_qeval(check.qeval, model, folder / "masked.npz", out)["logits"].reshape(want.shape)
+    check.hold("a mask that is given stays", sqnr([want], [got]) > 90, f"{sqnr([want], [got]):.1f} dB")
+    said = subprocess.run([check.qeval, model, "--data", folder / "masked.npz"], capture_output=True, text=True, check=True).stderr
+    check.hold("only what is left out is said", "for position_ids (counted)" in " ".join(said.split()), said[-300:])
+    np.savez(folder / "no_ids.npz", attention_mask=np.ones_like(ids))
+    said = subprocess.run([check.qeval, model, "--data", folder / "no_ids.npz"], capture_output=True, text=True)
+    check.hold("no ids, no mask", said.returncode != 0 and "no array for input 'input_ids'" in said.stderr, said.stderr[-300:])
 
 
 def float_casts(path):

@@ -3,6 +3,7 @@
 #include "data/readers/left_out.h"
 #include "data/readers/list.h"
 #include "data/source/set.h"
+#include "data/text/token_rows.h"
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -98,11 +99,13 @@ static oct_status list_folder(oct_list *l, oct_left_out *left, const char *dir, 
     return OCT_EMALFORMED;
 }
 
-/* INPUT.npy for every input of the model that needs one; characters that file names cannot hold are underscores. */
+/* INPUT.npy for every input of the model that needs one; inputs that follow from token ids may be absent. Characters
+ * that file names cannot hold are underscores. */
 static oct_status find_named_arrays(const oct_feed_ctx *ctx, const char *dir, oct_arena *arena, char **paths, bool *all,
                                     oct_err *err)
 {
     oct_path_kind kind;
+    size_t ids;
     *all = ctx->n > 0;
     for (size_t i = 0; *all && i < ctx->n + ctx->n_extra; i++) {
         paths[i] =
@@ -113,7 +116,7 @@ static oct_status find_named_arrays(const oct_feed_ctx *ctx, const char *dir, oc
             if (*c == '/' || *c == ':')
                 *c = '_';
         OCT_TRY(oct_path_look(paths[i], &kind, err));
-        *all = kind != OCT_PATH_NONE || i >= ctx->n;
+        *all = kind != OCT_PATH_NONE || i >= ctx->n || oct_token_follows(ctx, i, &ids);
         paths[i] = kind != OCT_PATH_NONE ? paths[i] : NULL;
     }
     return OCT_OK;

@@ -1,6 +1,7 @@
 /* lib/data/readers/read_npy.c -- reader: one .npy file, mapped; samples along axis 0 are views. */
 #include "data/arrays/npy.h"
 #include "data/readers/readers.h"
+#include "data/text/token_rows.h"
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -15,7 +16,7 @@ typedef struct npy {
     oct_feed feed;
     oct_array shape;
     int64_t count, at, forgotten; /* samples before this one need not be in memory */
-    size_t n_inputs;
+    size_t input;                 /* that it feeds */
     oct_interned *texts;
 } npy;
 
@@ -28,21 +29,35 @@ static void npy_close(void *self)
     oct_free(r);
 }
 
+/* The only input, or the one of token ids if all others follow from it. */
+static bool find_input(const oct_feed_ctx *ctx, size_t *at)
+{
+    size_t ids = 0;
+    for (size_t i = 0; i < ctx->n; i++)
+        if (!oct_token_follows(ctx, i, &ids))
+            *at = i;
+    for (size_t i = 0; i < ctx->n; i++)
+        if (i != *at && !oct_token_follows(ctx, i, &ids))
+            return false;
+    return ctx->n == 1 || (ctx->n > 1 && ids == *at);
+}
+
 static oct_status check_file(npy *r, const oct_feed_ctx *ctx, oct_err *err)
 {
     OCT_TRY(oct_npy_parse_any(r->map.data, r->map.size, &r->head, err));
     if (r->map.size - r->head.offset < r->head.bytes)
         return oct_fail(err, OCT_EMALFORMED, "cut short: %zu bytes of data, the header says %zu",
                         r->map.size - r->head.offset, r->head.bytes);
-    if (ctx->n != 1) {
+    if (!find_input(ctx, &r->input)) {
         oct_fail(err, OCT_EUNSUPPORTED, "an .npy holds one array, the model has %zu inputs", ctx->n);
         oct_hint(err, "give an .npz with one array per input, or a folder of INPUT.npy files");
         return OCT_EUNSUPPORTED;
     }
     r->shape = (oct_array){ .dtype = r->head.dtype, .rank = r->head.rank };
     memcpy(r->shape.dims, r->head.dims, sizeof r->shape.dims);
-    const char *name = ctx->inputs[0].name;
-    OCT_TRY(oct_feed_plan(ctx, &name, &r->shape, 1, &r->feed, &r->count, err));
+    const char *name = ctx->inputs[r->input].name;
+    OCT_TRY(oct_feed_plan(&(oct_feed_ctx){ .inputs = &ctx->inputs[r->input], .n = 1 }, &name, &r->shape, 1, &r->feed,
+                          &r->count, err));
     if (r->head.dtype == OCT_STRING && r->head.fortran) {
         oct_fail(err, OCT_EUNSUPPORTED, "texts in Fortran order");
         oct_hint(err, "store them with numpy.ascontiguousarray");
@@ -58,7 +73,6 @@ static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, v
     npy *r = oct_calloc(1, sizeof *r);
     if (!r)
         return oct_nomem(err);
-    r->n_inputs = ctx->n;
     r->texts = ctx->texts;
     oct_status s = fd < 0 ? oct_map_open(&r->map, path, err) : oct_map_fd(&r->map, fd, path, err);
     if (s == OCT_OK && (s = check_file(r, ctx, err)) != OCT_OK)
@@ -126,14 +140,14 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
         return oct_nomem(err);
     if (!want)
         return OCT_OK;
-    oct_feed_shape(&r->feed, &r->shape, &item->parts[0]);
-    if (r->head.fortran && item->parts[0].array.bytes)
-        return gather(r, i, &item->parts[0], err);
-    const size_t bytes = (size_t)oct_array_count(&item->parts[0].array) * oct_npy_element(&r->head);
+    oct_feed_shape(&r->feed, &r->shape, &item->parts[r->input]);
+    if (r->head.fortran && item->parts[r->input].array.bytes)
+        return gather(r, i, &item->parts[r->input], err);
+    const size_t bytes = (size_t)oct_array_count(&item->parts[r->input].array) * oct_npy_element(&r->head);
     const uint8_t *data = r->map.data + r->head.offset + (size_t)i * bytes;
-    item->parts[0].array.data = (void *)(uintptr_t)data;
+    item->parts[r->input].array.data = (void *)(uintptr_t)data;
     if (r->head.dtype == OCT_STRING)
-        OCT_TRY(take_texts(r, item->name, data, &item->parts[0].array, err));
+        OCT_TRY(take_texts(r, item->name, data, &item->parts[r->input].array, err));
     if (i - BEHIND > r->forgotten && (size_t)(i - BEHIND - r->forgotten) >=
                                          FORGET / (bytes + 1)) { /* readers of later samples have finished with them;
                                                                     otherwise they are read from the file again */

@@ -2,6 +2,7 @@
  * asked for, so that memory does not depend on their number; stored ones and .npy files are mapped. */
 #include "data/arrays/npy.h"
 #include "data/source/set.h"
+#include "data/text/token_rows.h"
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -250,7 +251,7 @@ static oct_status finish(oct_status s, set *r, void **self, oct_err *err)
 static bool has_member(const set *r, const char *name)
 {
     for (size_t i = 0; i < r->n; i++)
-        if (strcmp(r->names[i], name) == 0)
+        if (oct_feed_matches(r->names[i], name))
             return true;
     return false;
 }
@@ -265,7 +266,8 @@ static oct_status take_inputs(set *r, const oct_feed_ctx *ctx, oct_err *err)
     r->n_inputs = 0;
     for (size_t i = 0; i < ctx->n + ctx->n_extra; i++) {
         const oct_input_desc *in = i < ctx->n ? &ctx->inputs[i] : &ctx->extra[i - ctx->n];
-        if (i >= ctx->n && !has_member(r, in->name))
+        size_t ids;
+        if ((i >= ctx->n || oct_token_follows(ctx, i, &ids)) && !has_member(r, in->name))
             continue;
         r->part[r->n_inputs] = i;
         r->inputs[r->n_inputs++] = *in;

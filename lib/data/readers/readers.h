@@ -127,6 +127,8 @@ typedef struct oct_feed {
  * single input. OCT_EMALFORMED names the input, the array and their shapes. feeds holds ctx->n. */
 oct_status oct_feed_plan(const oct_feed_ctx *ctx, const char *const *names, const oct_array *heads, size_t n,
                          oct_feed *feeds, int64_t *count, oct_err *err);
+/* Whether an array of this name feeds the input. */
+bool oct_feed_matches(const char *array, const char *input);
 /* Sets the shape and the kind of a part by the mode: dimensions of one sample of an array with this header. */
 void oct_feed_shape(const oct_feed *f, const oct_array *head, oct_part *part);
 

@@ -62,7 +62,7 @@ static oct_status choose_mode(const oct_input_desc *in, const char *name, const 
     return bad_shape(in, name, a, err);
 }
 
-static bool same_name(const char *array, const char *input)
+bool oct_feed_matches(const char *array, const char *input)
 {
     for (; *array && *input; array++, input++)
         if (*array != *input && !(*array == '_' && (*input == '/' || *input == ':')))
@@ -74,7 +74,7 @@ static oct_status find_array(const oct_feed_ctx *ctx, size_t input, const char *
                              oct_err *err)
 {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], ctx->inputs[input].name) == 0 || same_name(names[i], ctx->inputs[input].name)) {
+        if (oct_feed_matches(names[i], ctx->inputs[input].name)) {
             *at = i;
             return OCT_OK;
         }

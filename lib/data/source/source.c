@@ -2,6 +2,7 @@
  * one at a time and in order, decode side by side, and leave them in a ring that oct_source_next empties in order. */
 #include "data/source/source_int.h"
 #include "data/source/synthetic.h"
+#include "data/text/token_rows.h"
 
 #include "base/io.h"
 #include "base/pool.h"
@@ -44,7 +45,9 @@ static void decode_part(const oct_source *s, oct_slot *t, size_t i)
 {
     const oct_part *p = &t->item.parts[s->part[i]];
     oct_picture_size seen;
-    if (p->kind == OCT_PART_NONE && (s->role[i] == OCT_ROLE_STATE || s->role[i] == OCT_ROLE_PAST))
+    size_t ids;
+    t->made[i] = p->kind == OCT_PART_NONE && oct_token_follows(&s->ctx, s->part[i], &ids);
+    if (t->made[i] || (p->kind == OCT_PART_NONE && (s->role[i] == OCT_ROLE_STATE || s->role[i] == OCT_ROLE_PAST)))
         return;
     t->status = oct_part_decode(&s->inputs[i], &s->steps[i], p, &t->out[i], &t->stack[i], &t->setup, &seen, &t->err);
     t->shared[i] = p->shared;
@@ -308,9 +311,10 @@ static oct_status make_ring(oct_source *s, oct_err *err)
         t->out = oct_arena_calloc(s->arena, s->n_inputs + 1, sizeof *t->out);
         t->stack = oct_arena_calloc(s->arena, s->n_inputs + 1, sizeof *t->stack);
         t->shared = oct_arena_calloc(s->arena, s->n_inputs + 1, sizeof *t->shared);
+        t->made = oct_arena_calloc(s->arena, s->n_inputs + 1, sizeof *t->made);
         t->item.parts = oct_arena_calloc(s->arena, oct_source_parts(s) + 1, sizeof *t->item.parts);
         t->item.label = -1;
-        if (!t->out || !t->stack || !t->shared || !t->item.parts)
+        if (!t->out || !t->stack || !t->shared || !t->made || !t->item.parts)
             return oct_nomem(err);
     }
     return OCT_OK;
@@ -519,6 +523,16 @@ size_t oct_source_empty_caches(const oct_source *s, const char **first)
 {
     *first = s->empty;
     return s->n_empty;
+}
+
+const char *oct_source_made(const oct_source *s, size_t i, const char **contents)
+{
+    for (size_t k = 0; s->made && k < s->n_inputs; k++)
+        if (s->made[k] && i-- == 0) {
+            *contents = oct_token_contents(s->inputs[k].name);
+            return s->inputs[k].name;
+        }
+    return NULL;
 }
 
 int64_t oct_source_bad_count(const oct_source *s)

@@ -194,8 +194,10 @@ static oct_status find_label(const oct_source *s, const oct_slot *t, int64_t *la
                     s->labels_path, (long long)n, (long long)t->index, t->item.name);
 }
 
-static void note_empty(oct_source *s, const oct_slot *t)
+/* Records what the first given sample left out. */
+static void note_left_out(oct_source *s, const oct_slot *t)
 {
+    memcpy(s->made, t->made, s->n_inputs * sizeof *s->made);
     s->n_empty = 0;
     for (size_t i = 0; i < s->n_inputs; i++)
         if (s->role[i] == OCT_ROLE_PAST && oct_array_count(&t->out[i]) == 0) {
@@ -227,7 +229,7 @@ static oct_status append(oct_source *s, oct_slot *t, oct_batch *b, size_t cap, o
     t->item.name = NULL;
     st->names = ++b->n;
     if (s->given++ == 0)
-        note_empty(s, t);
+        note_left_out(s, t);
     return OCT_OK;
 }
 

@@ -32,8 +32,8 @@ typedef struct oct_slot {
     oct_array *out;           /* one per input */
     oct_picture_size picture; /* its size before any step, for input picture_input; -1: no picture */
     int picture_input;
-    bool *stack, *shared;
-    size_t bytes; /* of out */
+    bool *stack, *shared, *made; /* made: it follows from the token ids */
+    size_t bytes;                /* of out */
 } oct_slot;
 
 typedef enum oct_role {
@@ -103,6 +103,7 @@ struct oct_source {
     int64_t given, bad;
     size_t n_empty; /* caches that the first given sample left empty, and the last of these */
     const char *empty;
+    bool *made;          /* [n_inputs]: of the first given sample */
     oct_sample_sum *sum; /* NULL: no digest was asked for */
     char *bad_text[OCT_SOURCE_BAD_TEXTS];
     int64_t bad_index[OCT_SOURCE_BAD_TEXTS];

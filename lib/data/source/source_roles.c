@@ -1,5 +1,6 @@
 /* lib/data/source/source_roles.c -- which inputs samples fill, and the contents of the others. */
 #include "data/source/source_int.h"
+#include "data/text/token_rows.h"
 
 #include <string.h>
 
@@ -31,7 +32,8 @@ oct_status oct_source_assign(oct_source *s, const oct_source_options *o, oct_err
     oct_steps *steps = oct_arena_calloc(s->arena, n + 1, sizeof *steps);
     s->role = oct_arena_calloc(s->arena, n + 1, sizeof *s->role);
     s->part = oct_arena_calloc(s->arena, n + 1, sizeof *s->part);
-    if (!number || !data || !extra || !steps || !s->role || !s->part)
+    s->made = oct_arena_calloc(s->arena, n + 1, sizeof *s->made);
+    if (!number || !data || !extra || !steps || !s->role || !s->part || !s->made)
         return oct_nomem(err);
     s->ctx = (oct_feed_ctx){ .inputs = data, .steps = steps, .extra = extra, .number = number };
     size_t n_read = 0;
@@ -90,6 +92,28 @@ static oct_status set_all(const oct_input_desc *in, double value, oct_array *a, 
     return OCT_OK;
 }
 
+/* How many tokens the first cache holds that the sample gave. */
+static int64_t past_of(const oct_source *s, const oct_slot *t)
+{
+    for (size_t k = 0; k < s->n_inputs; k++)
+        if (s->role[k] == OCT_ROLE_PAST && s->inputs[k].past > 0 && t->out[k].rank >= s->inputs[k].past)
+            return t->out[k].dims[s->inputs[k].past - 1];
+    return 0;
+}
+
+static oct_status follow_tokens(const oct_source *s, oct_slot *t, size_t i)
+{
+    size_t at;
+    oct_token_follows(&s->ctx, s->part[i], &at);
+    const size_t ids = s->ctx.number[at];
+    const oct_status st = oct_token_follow(&s->inputs[i], &t->out[ids], past_of(s, t), &t->out[i], &t->err);
+    t->stack[i] = t->stack[ids];
+    t->shared[i] = t->shared[ids];
+    if (st != OCT_OK)
+        oct_within(&t->err, "%s", t->item.name);
+    return st;
+}
+
 /* An input whose batch size is free is a row, so that it is stacked like the data. */
 static oct_status fill(const oct_source *s, oct_slot *t, size_t i)
 {
@@ -108,7 +132,10 @@ static oct_status fill(const oct_source *s, oct_slot *t, size_t i)
 void oct_source_fill_rest(const oct_source *s, oct_slot *t)
 {
     for (size_t i = 0; i < s->n_inputs && t->status == OCT_OK; i++)
-        if (!t->out[i].data) {
+        if (t->made[i])
+            t->status = follow_tokens(s, t, i);
+    for (size_t i = 0; i < s->n_inputs && t->status == OCT_OK; i++)
+        if (!t->out[i].data && !t->made[i]) {
             t->status = fill(s, t, i);
             t->setup = t->status != OCT_OK;
         }

@@ -8,10 +8,11 @@ static const struct {
     const char *name;
     int64_t first, step; /* first, first + step, ... */
     oct_fill fill;
+    const char *contents;
 } made[] = {
-    { "attention_mask", 1, 0, OCT_FILL_ZEROS }, { "input_mask", 1, 0, OCT_FILL_ZEROS },
-    { "token_type_ids", 0, 0, OCT_FILL_ZEROS }, { "segment_ids", 0, 0, OCT_FILL_ZEROS },
-    { "position_ids", 0, 1, OCT_FILL_COUNT },
+    { "attention_mask", 1, 0, OCT_FILL_ZEROS, "ones" },  { "input_mask", 1, 0, OCT_FILL_ZEROS, "ones" },
+    { "token_type_ids", 0, 0, OCT_FILL_ZEROS, "zeros" }, { "segment_ids", 0, 0, OCT_FILL_ZEROS, "zeros" },
+    { "position_ids", 0, 1, OCT_FILL_COUNT, "counted" },
 };
 
 /* Whether an input has this name. What follows a colon is ignored (input_ids:0). */
@@ -74,6 +75,39 @@ oct_status oct_token_row(const oct_feed_ctx *ctx, size_t ids, size_t i, int64_t 
     part->fill = i == ids ? OCT_FILL_ID : OCT_FILL_ZEROS;
     part->length = ctx->steps[ids].length;
     part->pad_id = -1;
+    return OCT_OK;
+}
+
+bool oct_token_follows(const oct_feed_ctx *ctx, size_t i, size_t *ids)
+{
+    return i < ctx->n && made_as(ctx->inputs[i].name) >= 0 && (ctx->inputs[i].rank < 0 || ctx->inputs[i].rank == 2) &&
+           oct_token_input(ctx, ids, NULL) == OCT_OK;
+}
+
+const char *oct_token_contents(const char *input)
+{
+    return made[made_as(input)].contents;
+}
+
+oct_status oct_token_follow(const oct_input_desc *in, const oct_array *ids, int64_t past, oct_array *out, oct_err *err)
+{
+    const int as = made_as(in->name);
+    const bool covers = made[as].first && past > 0;
+    int64_t dims[2] = { ids->dims[0], ids->dims[1] };
+    char have[96], want[96];
+    if (ids->rank != 2 || (covers && __builtin_add_overflow(dims[1], past, &dims[1])))
+        return oct_fail(err, OCT_EMALFORMED, "nothing for input '%s'", in->name);
+    for (int d = 0; d < in->rank; d++)
+        if (in->dims[d] >= 0 && in->dims[d] != dims[d])
+            return oct_fail(err, OCT_EMALFORMED, "nothing for input '%s' of %s, and the token ids are %s", in->name,
+                            oct_dims_text(want, in->rank, in->dims), oct_dims_text(have, 2, ids->dims));
+    OCT_TRY(oct_array_create(out, in->dtype == OCT_UNDEFINED ? OCT_S64 : in->dtype, 2, dims, err));
+    const int64_t first = made[as].first + (made[as].step ? past : 0), n = oct_array_count(out);
+    const size_t size = n ? out->bytes / (size_t)n : 0;
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t v = first + k % dims[1] * made[as].step;
+        OCT_TRY(oct_array_convert(OCT_S64, &v, out->dtype, (char *)out->data + (size_t)k * size, 1, err));
+    }
     return OCT_OK;
 }
 
