@@ -2398,24 +2398,34 @@ static work *converted_chain(bool against)
     return w;
 }
 
-/* Means of the inputs of layer k in graph g over the first half; rounded: as integers have the input of the model. */
-static void input_means(const work *w, const oct_graph *g, int k, bool rounds, double *mean)
+/* Means of the inputs of layer k in graph g for sample n of the first half; rounds: as integers have the model's input.
+ */
+static void input_means(const work *w, const oct_graph *g, int k, bool rounds, int n, double mean[WIDTH])
 {
     static const char *const in[] = { NULL, "y0", "y1" };
     static float v[MOST];
     const oct_quant *q = oct_quant_of(w->c.job, w->c.job->g->input[0]);
+    const float *first = w->x[w->row[0][n]];
     memset(mean, 0, WIDTH * sizeof *mean);
-    for (int n = 0; n < w->rows[0]; n++) {
-        const float *first = w->x[w->row[0][n]];
-        if (k > 0)
-            value_of(g, in[k], first, v);
-        for (int i = 0; i < WIDTH * SPOTS; i++) {
-            const double x = k > 0    ? (double)v[i]
-                             : rounds ? rounded((double)first[i], (double)q->scale[0], q->zp[0])
-                                      : (double)first[i];
-            mean[i / SPOTS] += x / (SPOTS * w->rows[0]);
-        }
+    if (k > 0)
+        value_of(g, in[k], first, v);
+    for (int i = 0; i < WIDTH * SPOTS; i++) {
+        const double x = k > 0    ? (double)v[i]
+                         : rounds ? rounded((double)first[i], (double)q->scale[0], q->zp[0])
+                                  : (double)first[i];
+        mean[i / SPOTS] += x / SPOTS;
     }
+}
+
+/* What is to be added, of what each sample lacks: the mean, less the share of its square that chance explains. */
+static double shrunk_mean(const double *lacks, int n)
+{
+    double mean = 0, squares = 0;
+    for (int i = 0; i < n; i++)
+        mean += lacks[i] / n;
+    for (int i = 0; i < n; i++)
+        squares += (lacks[i] - mean) * (lacks[i] - mean);
+    return fmax(0, 1 - squares / (n - 1) / n / (mean * mean)) * mean;
 }
 
 static void biases_keep_means(void **state)
@@ -2429,22 +2439,27 @@ static void biases_keep_means(void **state)
     assert_true(r->ran && r->after > r->before && !*r->choice);
     GOOD(oct_quantized_copy(w->c.job, &copy, err));
     for (int k = 0; k < LEVELS; k++) {
-        double real[WIDTH], quant[WIDTH];
-        const int node = node_named(w, name[k]);
+        double real[ROWS][WIDTH], quant[ROWS][WIDTH];
+        const int node = node_named(w, name[k]), rows = w->rows[0];
         const qweights *q = j->constants[node].weights[0];
         const oct_quant *bias = j->constants[node].bias;
         const float *weights = oct_layer_weights(j->g, node)->data;
-        input_means(w, j->g, k, false, real);
-        input_means(w, copy, k, true, quant);
+        for (int n = 0; n < rows; n++) {
+            input_means(w, j->g, k, false, n, real[n]);
+            input_means(w, copy, k, true, n, quant[n]);
+        }
         assert_non_null(bias);
         for (int o = 0; o < WIDTH; o++) {
             const double step = (double)bias->scale[bias->n > 1 ? o : 0];
-            double off = 0;
-            for (int i = 0; i < WIDTH; i++)
-                off += ((const int8_t *)q->qvals->data)[o * WIDTH + i] * (double)q->quant.scale[o] * quant[i] -
-                       (double)weights[o * WIDTH + i] * real[i];
-            worst_without = fmax(worst_without, fabs(off) / step);
-            off += ((const int32_t *)bias->qvals->data)[o] * step;
+            double lacks[ROWS] = { 0 };
+            for (int n = 0; n < rows; n++)
+                for (int i = 0; i < WIDTH; i++)
+                    lacks[n] +=
+                        (double)weights[o * WIDTH + i] * real[n][i] -
+                        ((const int8_t *)q->qvals->data)[o * WIDTH + i] * (double)q->quant.scale[o] * quant[n][i];
+            const double want = shrunk_mean(lacks, rows);
+            worst_without = fmax(worst_without, fabs(want) / step);
+            const double off = ((const int32_t *)bias->qvals->data)[o] * step - want;
             if (fabs(off) > step)
                 fail_msg("layer %d, channel %d: off by %g steps", k, o, off / step);
         }

@@ -55,8 +55,8 @@ size_t oct_session_goals(const octet_convert_options *x);
 oct_status oct_session_preview(const oct_session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n,
                                oct_err *err);
 
-/* session_tflite.c: whether a graph can be written as .tflite; and writes the session's, with notes about what became of
- * its axes. */
+/* session_tflite.c: whether a graph can be written as .tflite; and writes the session's, with notes about what became
+ * of its axes. */
 oct_status oct_session_tflite_check(const oct_graph *g, oct_err *err);
 oct_status oct_session_tflite_write(oct_session *s, const char *path, oct_err *err);
 
