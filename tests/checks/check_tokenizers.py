@@ -244,6 +244,33 @@ def check(c, name, t, model):
     hold(c, f"{name}: length and padding of the file", ours(c, model, plain, f"tokenizer={path}:length=9"), t.encode_batch(one_line))
 
 
+def check_nul(c, model):
+    """U+0000 in words, merges and added tokens, beside U+FDD0, which stands for it inside, and a backslash in front of u0000."""
+    path, plain = c.folder / "tokenizer.json", c.folder / "texts.txt"
+    chars = ["\0", "\ufdd0", "0", "1", "a", "b", "\\", "u", "\ufdd00", "\\u0000"]
+    words = {w: i for i, w in enumerate(["[UNK]", *chars, "\0\0", "a\0", "\0\ufdd0", "a\0b"])}
+    texts = ["a\0b", "\0\0\0", "ab\0\ufdd00", "\ufdd0\0", "0\0001", "\\u0000 a\0", "\\\0", "a\0\0b \0", "z\0"]
+    scores = [(w, -1.0 - i / 7) for w, i in words.items()]
+    split = pre_tokenizers.Split(Regex("."), "isolated")
+    for name, t in (("words", Tokenizer(models.WordLevel(words, unk_token="[UNK]"))),
+                    ("merges", Tokenizer(models.BPE(words, [("\0", "\0"), ("a", "\0"), ("\0", "\ufdd0"), ("a\0", "b")], unk_token="[UNK]"))),
+                    ("pieces", Tokenizer(models.WordPiece(words, unk_token="[UNK]"))),
+                    ("scores", Tokenizer(models.Unigram(scores, 0, False)))):
+        if name == "words":
+            t.pre_tokenizer = split
+        for added in (False, True):
+            if added:
+                t.add_tokens([AddedToken("b \0", special=False)])
+            for escaped in (True, False):
+                path.write_text(json.dumps(json.loads(t.to_str()), ensure_ascii=escaped), encoding="utf-8")
+                plain.write_text("\n".join(texts) + "\n", encoding="utf-8")
+                hold(c, f"U+0000 in {name}{', added' if added else ''}{', escaped' if escaped else ''}", ours(c, model, plain, f"tokenizer={path}"), t.encode_batch(texts))
+    t.normalizer = normalizers.Replace("\0", "a")
+    t.save(str(path))
+    said = ours(c, model, plain, f"tokenizer={path}")
+    c.hold("U+0000 in a pattern", isinstance(said, str) and "'normalizer' has the character U+0000" in said, said)
+
+
 def main():
     parser = options(__doc__.splitlines()[0])
     parser.add_argument("--only", default="*", help="tokenizers whose names match")
@@ -254,6 +281,8 @@ def main():
         for name, t in all_tokenizers():
             if fnmatch(name, args.only):
                 check(c, name, t, model)
+        if fnmatch("U+0000", args.only):
+            check_nul(c, model)
         return c.finish()
 
 

@@ -417,7 +417,8 @@ static oct_status read_added(oct_tokenizer *t, const oct_tree *list, bool normal
             t->pad = a->id;
         if (oct_tree_flag(one, "normalized", !oct_tree_flag(one, "special", false)) != normal)
             continue;
-        a->n = strlen(text);
+        if (!(text = oct_nul_plain(text, &a->n, t->arena)))
+            return oct_nomem(err);
         if (normal)
             OCT_TRY(normalize(t, text, a->n, &text, &a->n, err));
         if (a->n == 0)
@@ -482,6 +483,38 @@ static oct_status read_all(oct_tokenizer *t, oct_tree *root, oct_err *err)
     return OCT_OK;
 }
 
+/* Words may have U+0000; patterns and the names of special tokens would be cut there. */
+static oct_status check_nul(oct_tree *root, oct_err *err)
+{
+    static const char *const words[] = { "model", "added_tokens", "decoder", "vocab", "merges" };
+    oct_tree *const level[] = { root, oct_tree_member(root, "model") };
+    const char *name;
+    oct_tree *member;
+    for (size_t k = 0; k < OCT_COUNT(level); k++)
+        for (void *at = NULL; oct_tree_is_object(level[k]) && oct_tree_next(level[k], &at, &name, &member);) {
+            bool skip = false;
+            for (size_t i = 0; i < OCT_COUNT(words); i++)
+                skip |= strcmp(name, words[i]) == 0;
+            if (!skip && oct_nul_within(member))
+                return oct_fail(err, OCT_EUNSUPPORTED, "'%s' has the character U+0000, which only words may have",
+                                name);
+        }
+    return OCT_OK;
+}
+
+static oct_status parse(const oct_map *map, const char *path, oct_tree **root, oct_err *err)
+{
+    oct_buf marked = OCT_BUF_INIT;
+    oct_status s = oct_nul_mark((const char *)map->data, map->size, &marked, err);
+    if (s == OCT_OK)
+        s = marked.len ? oct_tree_parse(marked.data, marked.len, path, root, err)
+                       : oct_tree_parse((const char *)map->data, map->size, path, root, err);
+    if (s == OCT_OK && marked.len && (s = check_nul(*root, err)) != OCT_OK)
+        oct_within(err, "%s", path);
+    oct_buf_free(&marked);
+    return s;
+}
+
 oct_status oct_tokenizer_open(const char *path, oct_tokenizer **to, oct_err *err)
 {
     oct_map map;
@@ -493,7 +526,7 @@ oct_status oct_tokenizer_open(const char *path, oct_tokenizer **to, oct_err *err
         t->pad = -1;
         s = map.size > MAX_FILE ? oct_fail(err, OCT_EUNSUPPORTED, "%s: a tokenizer of %zu bytes, at most %d are read",
                                            path, map.size, MAX_FILE)
-                                : oct_tree_parse((const char *)map.data, map.size, path, &root, err);
+                                : parse(&map, path, &root, err);
     }
     if (s == OCT_OK && (s = read_all(t, root, err)) != OCT_OK)
         oct_within(err, "%s", path);

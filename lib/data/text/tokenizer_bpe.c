@@ -2,6 +2,7 @@
  * pair that was learned first is joined, until none is left. */
 #include "data/text/tokenizer_int.h"
 
+#include "base/dtype.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -44,41 +45,39 @@ static const merge *find_merge(const merges *m, int32_t left, int32_t right)
 /* ---- reading ---- */
 
 /* "left right", or a list of both. */
-static bool split_merge(const oct_tree *t, const char **left, size_t *n_left, const char **right)
+static bool split_merge(const oct_tree *t, oct_str *left, oct_str *right, oct_arena *a)
 {
-    if (oct_tree_is_list(t)) {
-        *left = oct_tree_text(oct_tree_at(t, 0));
-        *right = oct_tree_text(oct_tree_at(t, 1));
-        *n_left = *left ? strlen(*left) : 0;
-        return oct_tree_count(t) == 2 && *left && *right;
-    }
-    const char *text = oct_tree_text(t), *blank = text ? strchr(text, ' ') : NULL;
+    const bool list = oct_tree_is_list(t);
+    const char *text = oct_tree_text(list ? oct_tree_at(t, 0) : t), *other = oct_tree_text(oct_tree_at(t, 1));
+    if (!text || (list && (oct_tree_count(t) != 2 || !other)) || !(left->s = oct_nul_plain(text, &left->n, a)))
+        return false;
+    if (list)
+        return (right->s = oct_nul_plain(other, &right->n, a)) != NULL;
+    const char *blank = memchr(left->s, ' ', left->n);
     if (!blank)
         return false;
-    *left = text;
-    *n_left = (size_t)(blank - text);
-    *right = blank + 1;
+    *right = (oct_str){ .s = blank + 1, .n = left->n - (size_t)(blank + 1 - left->s) };
+    left->n = (size_t)(blank - left->s);
     return true;
 }
 
 static oct_status read_merge(oct_token_model *m, const oct_tree *t, size_t i, oct_err *err)
 {
-    const char *left, *right;
-    size_t n_left;
-    if (!split_merge(t, &left, &n_left, &right))
+    oct_str left, right;
+    if (!split_merge(t, &left, &right, m->arena))
         return oct_fail(err, OCT_EMALFORMED, "merge %zu (counted from 0) is not a pair", i);
-    const size_t n_prefix = strlen(m->prefix), n_right = strlen(right), skip = n_right >= n_prefix ? n_prefix : 0;
+    const size_t n_prefix = strlen(m->prefix), skip = right.n >= n_prefix ? n_prefix : 0;
     oct_buf_cut(&m->word, 0);
-    oct_buf_add(&m->word, left, n_left);
-    oct_buf_add(&m->word, right + skip, n_right - skip);
+    oct_buf_add(&m->word, left.s, left.n);
+    oct_buf_add(&m->word, right.s + skip, right.n - skip);
     if (m->word.failed)
         return oct_nomem(err);
-    const int64_t a = oct_vocab_find(&m->vocab, left, n_left), b = oct_vocab_find(&m->vocab, right, n_right),
+    const int64_t a = oct_vocab_find(&m->vocab, left.s, left.n), b = oct_vocab_find(&m->vocab, right.s, right.n),
                   to = oct_vocab_find(&m->vocab, oct_buf_str(&m->word), m->word.len);
     if (a < 0 || b < 0 || to < 0)
         return oct_fail(err, OCT_EMALFORMED, "merge %zu (counted from 0): '%.40s' is not in the vocab", i,
-                        a < 0   ? left
-                        : b < 0 ? right
+                        a < 0   ? left.s
+                        : b < 0 ? right.s
                                 : oct_buf_str(&m->word));
     const uint64_t pair = (uint64_t)a << 32 | (uint64_t)b;
     *merge_at(m->more, pair) = (merge){ .pair = pair, .rank = (int32_t)i, .to = (int32_t)to };

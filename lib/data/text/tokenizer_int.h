@@ -133,6 +133,15 @@ oct_status oct_vocab_read(oct_tree *t, oct_arena *a, oct_vocab *v, oct_err *err)
 /* The ids of <0x00> to <0xFF>; -1 where there is none. */
 void oct_vocab_bytes(const oct_vocab *v, int64_t bytes[256]);
 
+/* ---- U+0000 ---- */
+
+/* Appends JSON to an empty buffer with a mark in place of each U+0000. It stays empty if there is nothing to mark. */
+oct_status oct_nul_mark(const char *json, size_t n, oct_buf *to, oct_err *err);
+/* The text that a text of such JSON stands for: *n bytes, the same or in the arena. NULL: out of memory. */
+const char *oct_nul_plain(const char *text, size_t *n, oct_arena *a);
+/* Whether a name or text in the tree has a mark. */
+bool oct_nul_within(oct_tree *t);
+
 /* ---- models ---- */
 
 typedef struct oct_token_model oct_token_model;

@@ -145,19 +145,22 @@ oct_status oct_unigram_read(oct_tree *t, oct_token_model *m, oct_err *err)
         const oct_tree *pair = oct_tree_at(list, i);
         const char *text = oct_tree_is_list(pair) ? oct_tree_text(oct_tree_at(pair, 0)) : NULL;
         double score;
+        size_t len = 0;
         if (!text || !oct_tree_number(oct_tree_at(pair, 1), &score))
             return oct_fail(err, OCT_EMALFORMED, "entry %zu (counted from 0) of the vocab is not a word and its score",
                             i);
-        if (strlen(text) > MAX_WORD)
-            return oct_fail(err, OCT_EUNSUPPORTED,
-                            "entry %zu (counted from 0) of the vocab has %zu bytes, at most %d are read", i,
-                            strlen(text), MAX_WORD);
-        OCT_TRY(oct_vocab_add(&m->vocab, text, strlen(text), (int64_t)i, err));
-        least = score < least ? score : least;
-        if (*text && !(u->sorted[u->n].s = oct_arena_strdup(m->arena, text)))
+        if (!(text = oct_nul_plain(text, &len, m->arena)))
             return oct_nomem(err);
-        if (*text) {
-            u->sorted[u->n].n = strlen(text);
+        if (len > MAX_WORD)
+            return oct_fail(err, OCT_EUNSUPPORTED,
+                            "entry %zu (counted from 0) of the vocab has %zu bytes, at most %d are read", i, len,
+                            MAX_WORD);
+        OCT_TRY(oct_vocab_add(&m->vocab, text, len, (int64_t)i, err));
+        least = score < least ? score : least;
+        if (len && !(u->sorted[u->n].s = oct_arena_strndup(m->arena, text, len)))
+            return oct_nomem(err);
+        if (len) {
+            u->sorted[u->n].n = len;
             u->sorted[u->n].score = score;
             u->sorted[u->n++].id = (int32_t)i;
         }

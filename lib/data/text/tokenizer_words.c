@@ -144,7 +144,10 @@ oct_status oct_vocab_read(oct_tree *t, oct_arena *a, oct_vocab *v, oct_err *err)
         int64_t id;
         if (!oct_tree_whole(value, &id))
             return oct_fail(err, OCT_EMALFORMED, "the id of '%.40s' in the vocab is not a whole number", word);
-        OCT_TRY(oct_vocab_add(v, word, strlen(word), id, err));
+        size_t n;
+        if (!(word = oct_nul_plain(word, &n, a)))
+            return oct_nomem(err);
+        OCT_TRY(oct_vocab_add(v, word, n, id, err));
     }
     return OCT_OK;
 }
