@@ -162,6 +162,8 @@ bool oct_qjob_rounds(const oct_qjob *j);
 
 /* Whether a layer of the outermost graph is intended to have weights in blocks. */
 bool oct_qjob_has_blocks(const oct_qjob *j);
+/* Whether experts are stored in blocks, in the graph itself. */
+bool oct_qjob_has_expert_blocks(const oct_qjob *j);
 
 /* Chooses parameters from the statistics, quantizes weights and biases, and proves or prevents saturation. c may be
  * NULL if no statistics are needed. If a value is missing in the table or commented out, it stays float together with

@@ -3,6 +3,8 @@
  * matrices in 4 or 8 bits with a scale for each block or row; like MatMulNBits without accuracy_level it computes the
  * float product with the numbers that these stand for. (ONNX Runtime rounds activations to 8 bits where blocks have
  * 8 bits.) Of equal scores, the one of the first expert is the better. */
+#include "ops/nn/moe.h"
+
 #include "kernels/math.h"
 #include "kernels/nbits/nbits.h"
 #include "kernels/sgemm/sgemm.h"
@@ -21,7 +23,6 @@ typedef struct moe_slots {
 static const moe_slots real_slots = { 2, 4, 6, -1, -1, -1, -1, 3, 5, 7, -1 };
 static const moe_slots bits_slots = { 2, 5, 8, 3, 6, 11, 12, 4, 7, 10, 14 };
 
-typedef enum moe_function { MOE_RELU, MOE_GELU, MOE_SILU, MOE_IDENTITY, MOE_SWIGLU } moe_function;
 static const char *const functions[] = { "relu", "gelu", "silu", "identity", "swiglu" };
 
 /* The matrices of one layer of all experts, [experts][n][k]. */
@@ -36,10 +37,9 @@ typedef struct moe_layer {
 
 typedef struct moe_state {
     moe_layer layer[2];
-    size_t tokens, experts, k;
-    moe_function function;
-    bool interleaved, normalized;
-    float alpha, beta, limit;
+    size_t tokens;
+    oct_moe_rule rule;
+    bool normalized;
     size_t at_expert, at_share, at_list, at_x, at_h, at_f, at_y, at_packed, at_kernel; /* parts of the scratch */
 } moe_state;
 
@@ -63,9 +63,8 @@ static oct_status moe_infer(const oct_infer *c, oct_err *err)
 
 /* ------------------------------------------------------------------ preparing */
 
-static oct_status read_attributes(moe_state *st, const oct_step *s, oct_err *err)
+oct_status oct_moe_read(const oct_node *n, size_t experts, oct_moe_rule *r, oct_err *err)
 {
-    const oct_node *n = s->node;
     const char *name = oct_node_str(n, "activation_type", "relu");
     size_t f = 0;
     while (f < OCT_COUNT(functions) && strcmp(functions[f], name) != 0)
@@ -73,22 +72,21 @@ static oct_status read_attributes(moe_state *st, const oct_step *s, oct_err *err
     if (f == OCT_COUNT(functions))
         return oct_fail(err, OCT_EUNSUPPORTED, "experts with the activation '%s' cannot be run", name);
     const int64_t fusion = oct_node_int(n, "swiglu_fusion", 0), k = oct_node_int(n, "k", 1);
-    st->function = (moe_function)f;
-    if (st->function == MOE_SWIGLU && fusion != 1 && fusion != 2)
+    r->function = (oct_moe_function)f;
+    if (r->function == OCT_MOE_SWIGLU && fusion != 1 && fusion != 2)
         return oct_fail(err, OCT_EUNSUPPORTED, "experts with swiglu cannot be run with a third matrix");
     if (oct_node_int(n, "use_sparse_mixer", 0) || oct_node_int(n, "swiglu_limit_after_activation", 0))
         return oct_fail(err, OCT_EUNSUPPORTED,
                         "experts with a sparse mixer or a limit behind the activation cannot be "
                         "run");
-    st->interleaved = fusion == 1;
-    /* QMoE always does, as in ONNX Runtime on CPUs, which does not look at its attribute */
-    st->normalized = s->op->scheme || oct_node_int(n, "normalize_routing_weights", 0) != 0;
-    st->alpha = oct_node_float(n, "activation_alpha", 1.0f);
-    st->beta = oct_node_float(n, "activation_beta", 0.0f);
-    st->limit = oct_node_float(n, "swiglu_limit", INFINITY);
-    if (k < 1 || (uint64_t)k > st->experts)
-        return oct_fail(err, OCT_EMALFORMED, "%lld of %zu experts are asked for each token", (long long)k, st->experts);
-    st->k = (size_t)k;
+    r->interleaved = fusion == 1;
+    r->alpha = oct_node_float(n, "activation_alpha", 1.0f);
+    r->beta = oct_node_float(n, "activation_beta", 0.0f);
+    r->limit = oct_node_float(n, "swiglu_limit", INFINITY);
+    if (k < 1 || (uint64_t)k > experts)
+        return oct_fail(err, OCT_EMALFORMED, "%lld of %zu experts are asked for each token", (long long)k, experts);
+    r->k = (size_t)k;
+    r->experts = experts;
     return OCT_OK;
 }
 
@@ -108,16 +106,16 @@ static oct_status read_layer(moe_state *st, const oct_step *s, moe_layer *l, int
         return oct_fail(err, OCT_EUNSUPPORTED, "experts of %s cannot be run", oct_dtype_name(w->dtype));
     l->n = (size_t)w->dims[1];
     l->k = (size_t)(w->dims[2] * per);
-    st->experts = st->experts ? st->experts : (size_t)w->dims[0];
-    if ((uint64_t)w->dims[0] != st->experts)
+    st->rule.experts = st->rule.experts ? st->rule.experts : (size_t)w->dims[0];
+    if ((uint64_t)w->dims[0] != st->rule.experts)
         return oct_fail(err, OCT_EMALFORMED, "input %d has %lld experts, expected %zu", slot, (long long)w->dims[0],
-                        st->experts);
+                        st->rule.experts);
     if (b && (b->dtype != OCT_F32 || b->rank != 2 || b->count != w->dims[0] * w->dims[1]))
         return oct_fail(err, OCT_EMALFORMED, "input %d is no bias for %lld rows of each expert", bias,
                         (long long)w->dims[1]);
     if (scale < 0)
         return OCT_OK;
-    l->form = (oct_nbits_form){ .n = st->experts * l->n,
+    l->form = (oct_nbits_form){ .n = st->rule.experts * l->n,
                                 .k = l->k,
                                 .bits = (int)bits,
                                 .block = block > 0 ? (size_t)block : l->k,
@@ -151,13 +149,15 @@ static oct_status check_inputs(moe_state *st, const oct_step *s, oct_err *err)
     st->tokens = (size_t)x->count / d;
     OCT_TRY(read_layer(st, s, &st->layer[0], i->fc1, i->scale1, i->zero1, i->bias1, d, err));
     OCT_TRY(read_layer(st, s, &st->layer[1], i->fc2, i->scale2, i->zero2, i->bias2, 0, err));
-    OCT_TRY(read_attributes(st, s, err));
-    const size_t wide = st->function == MOE_SWIGLU ? 2 : 1;
+    OCT_TRY(oct_moe_read(s->node, st->rule.experts, &st->rule, err));
+    /* QMoE always does, as in ONNX Runtime on CPUs, which does not look at its attribute */
+    st->normalized = s->op->scheme || oct_node_int(s->node, "normalize_routing_weights", 0) != 0;
+    const size_t wide = st->rule.function == OCT_MOE_SWIGLU ? 2 : 1;
     if (st->layer[1].n != d || st->layer[0].n / wide != st->layer[1].k || st->layer[0].n % wide)
         return oct_fail(err, OCT_EMALFORMED, "the second matrices of experts do not fit the first ones");
-    if (router->rank != 2 || (uint64_t)router->dims[0] != st->tokens || (uint64_t)router->dims[1] != st->experts)
+    if (router->rank != 2 || (uint64_t)router->dims[0] != st->tokens || (uint64_t)router->dims[1] != st->rule.experts)
         return oct_fail(err, OCT_EMALFORMED, "the router does not have a score for each of %zu experts and %zu tokens",
-                        st->experts, st->tokens);
+                        st->rule.experts, st->tokens);
     return OCT_OK;
 }
 
@@ -184,13 +184,13 @@ static oct_status pack_layer(const moe_state *st, moe_layer *l, const oct_step *
     if (!w->constant)
         return OCT_OK;
     float *real = NULL;
-    if (!oct_mul_size(l->n * sizeof *real, l->k, &bytes) || !oct_mul_size(l->stride, st->experts, &all) ||
+    if (!oct_mul_size(l->n * sizeof *real, l->k, &bytes) || !oct_mul_size(l->stride, st->rule.experts, &all) ||
         (l->form.bits && !(real = oct_alloc(bytes))) || !(l->packed = oct_packed_new(p, all))) {
         oct_free(real);
         return oct_nomem(err);
     }
     memset(l->packed, 0, all); /* between the experts: equal weights are found by their bytes */
-    for (size_t e = 0; e < st->experts; e++)
+    for (size_t e = 0; e < st->rule.experts; e++)
         pack_expert(l, w, &by_rows, e, real, l->packed + e * l->stride);
     l->packed = oct_packed_done(p, l->packed, all);
     oct_free(real);
@@ -213,11 +213,12 @@ static oct_status plan_scratch(moe_state *st, oct_step *s, oct_err *err)
     const size_t packed = a->packed && b->packed ? 0 : a->stride > b->stride ? a->stride : b->stride;
     size_t all = 0;
     const bool fits =
-        reserve(&all, &st->at_expert, t, st->k, sizeof(int32_t)) &&
-        reserve(&all, &st->at_share, t, st->k, sizeof(float)) && reserve(&all, &st->at_list, t, 1, sizeof(size_t)) &&
-        reserve(&all, &st->at_x, t, a->k, sizeof(float)) && reserve(&all, &st->at_h, t, a->n, sizeof(float)) &&
-        reserve(&all, &st->at_f, t, b->k, sizeof(float)) && reserve(&all, &st->at_y, t, b->n, sizeof(float)) &&
-        reserve(&all, &st->at_packed, packed, 1, 1) && reserve(&all, &st->at_kernel, kernel, 1, 1);
+        reserve(&all, &st->at_expert, t, st->rule.k, sizeof(int32_t)) &&
+        reserve(&all, &st->at_share, t, st->rule.k, sizeof(float)) &&
+        reserve(&all, &st->at_list, t, 1, sizeof(size_t)) && reserve(&all, &st->at_x, t, a->k, sizeof(float)) &&
+        reserve(&all, &st->at_h, t, a->n, sizeof(float)) && reserve(&all, &st->at_f, t, b->k, sizeof(float)) &&
+        reserve(&all, &st->at_y, t, b->n, sizeof(float)) && reserve(&all, &st->at_packed, packed, 1, 1) &&
+        reserve(&all, &st->at_kernel, kernel, 1, 1);
     s->scratch = all;
     return fits ? OCT_OK : oct_nomem(err);
 }
@@ -237,18 +238,11 @@ static oct_status moe_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 
 /* ------------------------------------------------------------------ running */
 
-/* The best experts of a token, and the weights of their results. */
-static void choose(const moe_state *st, const float *score, int32_t *expert, float *share)
+void oct_moe_best(const oct_moe_rule *r, const float *score, int32_t *expert)
 {
-    double sum = 0, best_sum = 0;
-    float most = -INFINITY;
-    for (size_t e = 0; e < st->experts; e++)
-        most = score[e] > most ? score[e] : most;
-    for (size_t e = 0; e < st->experts; e++)
-        sum += oct_exp((double)score[e] - (double)most);
-    for (size_t i = 0; i < st->k; i++) {
+    for (size_t i = 0; i < r->k; i++) {
         int32_t best = -1;
-        for (size_t e = 0; e < st->experts; e++) {
+        for (size_t e = 0; e < r->experts; e++) {
             bool taken = false;
             for (size_t b = 0; b < i; b++)
                 taken |= expert[b] == (int32_t)e;
@@ -256,35 +250,47 @@ static void choose(const moe_state *st, const float *score, int32_t *expert, flo
                 best = (int32_t)e;
         }
         expert[i] = best;
-        best_sum += oct_exp((double)score[best] - (double)most);
     }
-    for (size_t i = 0; i < st->k; i++)
+}
+
+/* The best experts of a token, and the weights of their results. */
+static void choose(const moe_state *st, const float *score, int32_t *expert, float *share)
+{
+    double sum = 0, best_sum = 0;
+    float most = -INFINITY;
+    for (size_t e = 0; e < st->rule.experts; e++)
+        most = score[e] > most ? score[e] : most;
+    for (size_t e = 0; e < st->rule.experts; e++)
+        sum += oct_exp((double)score[e] - (double)most);
+    oct_moe_best(&st->rule, score, expert);
+    for (size_t i = 0; i < st->rule.k; i++)
+        best_sum += oct_exp((double)score[expert[i]] - (double)most);
+    for (size_t i = 0; i < st->rule.k; i++)
         share[i] = (float)(oct_exp((double)score[expert[i]] - (double)most) / (st->normalized ? best_sum : sum));
 }
 
 /* to[n] = gate * sigmoid(alpha * gate) * (up + beta) for each row of gates and ups. */
-static void swiglu_rows(const moe_state *st, const float *from, float *to, size_t rows)
+static void swiglu_rows(const oct_moe_rule *rule, const float *from, float *to, size_t rows, size_t n)
 {
-    const size_t n = st->layer[1].k;
     for (size_t r = 0; r < rows; r++, from += 2 * n, to += n)
         for (size_t i = 0; i < n; i++) {
-            const float gate = fminf(from[st->interleaved ? 2 * i : i], st->limit);
-            const float up = fminf(fmaxf(from[st->interleaved ? 2 * i + 1 : n + i], -st->limit), st->limit);
-            const double x = (double)st->alpha * (double)gate, e = oct_exp(-fabs(x));
-            to[i] = (float)((double)gate * ((x < 0 ? e : 1.0) / (1.0 + e))) * (up + st->beta);
+            const float gate = fminf(from[rule->interleaved ? 2 * i : i], rule->limit);
+            const float up = fminf(fmaxf(from[rule->interleaved ? 2 * i + 1 : n + i], -rule->limit), rule->limit);
+            const double x = (double)rule->alpha * (double)gate, e = oct_exp(-fabs(x));
+            to[i] = (float)((double)gate * ((x < 0 ? e : 1.0) / (1.0 + e))) * (up + rule->beta);
         }
 }
 
-static void activate(const moe_state *st, oct_pool *pool, const float *from, float *to, size_t rows)
+void oct_moe_activate(const oct_moe_rule *r, oct_pool *pool, const float *from, float *to, size_t rows, size_t width)
 {
-    static const oct_unary unary[] = { [MOE_RELU] = { OCT_UNARY_RELU, 0, 0 },
-                                       [MOE_GELU] = { OCT_UNARY_GELU_TANH, 0, 0 },
-                                       [MOE_SILU] = { OCT_UNARY_SWISH, 1, 0 },
-                                       [MOE_IDENTITY] = { OCT_UNARY_COPY, 0, 0 } };
-    if (st->function == MOE_SWIGLU)
-        swiglu_rows(st, from, to, rows);
+    static const oct_unary unary[] = { [OCT_MOE_RELU] = { OCT_UNARY_RELU, 0, 0 },
+                                       [OCT_MOE_GELU] = { OCT_UNARY_GELU_TANH, 0, 0 },
+                                       [OCT_MOE_SILU] = { OCT_UNARY_SWISH, 1, 0 },
+                                       [OCT_MOE_IDENTITY] = { OCT_UNARY_COPY, 0, 0 } };
+    if (r->function == OCT_MOE_SWIGLU)
+        swiglu_rows(r, from, to, rows, width);
     else
-        oct_unary_f32(pool, &unary[st->function], from, to, rows * st->layer[1].k);
+        oct_unary_f32(pool, &unary[r->function], from, to, rows * width);
 }
 
 /* One layer of an expert for some rows. */
@@ -317,23 +323,23 @@ static oct_status moe_run(const oct_step *s, const oct_run *r, oct_err *err)
     const float *tokens = s->in[IN_X]->data, *score = s->in[IN_ROUTER]->data;
     (void)err;
     for (size_t t = 0; t < st->tokens; t++)
-        choose(st, score + t * st->experts, expert + t * st->k, share + t * st->k);
+        choose(st, score + t * st->rule.experts, expert + t * st->rule.k, share + t * st->rule.k);
     memset(out, 0, st->tokens * d * sizeof *out);
-    for (size_t e = 0; e < st->experts; e++) {
+    for (size_t e = 0; e < st->rule.experts; e++) {
         size_t rows = 0;
-        for (size_t c = 0; c < st->tokens * st->k; c++)
+        for (size_t c = 0; c < st->tokens * st->rule.k; c++)
             if (expert[c] == (int32_t)e) {
-                memcpy(x + rows * d, tokens + c / st->k * d, d * sizeof *x);
+                memcpy(x + rows * d, tokens + c / st->rule.k * d, d * sizeof *x);
                 list[rows++] = c;
             }
         if (!rows)
             continue;
         run_layer(st, s, r, 0, e, rows, x, h);
-        activate(st, r->pool, h, f, rows);
+        oct_moe_activate(&st->rule, r->pool, h, f, rows, st->layer[1].k);
         run_layer(st, s, r, 1, e, rows, f, y);
         for (size_t i = 0; i < rows; i++)
             for (size_t c = 0; c < d; c++)
-                out[list[i] / st->k * d + c] += share[list[i]] * y[i * d + c];
+                out[list[i] / st->rule.k * d + c] += share[list[i]] * y[i * d + c];
     }
     return OCT_OK;
 }

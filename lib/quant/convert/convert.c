@@ -172,9 +172,9 @@ static const char *lacks(const oct_conversion *c, const oct_method *m)
 {
     const oct_method_needs needs = m->needs;
     if (m->of_blocks)
-        return !oct_qjob_has_blocks(c->job) ? "no layer has weights in blocks"
-               : c->src                     ? oct_no_running(c)
-                                            : "it needs samples";
+        return !oct_qjob_has_blocks(c->job) && !oct_qjob_has_expert_blocks(c->job) ? "no layer has weights in blocks"
+               : c->src                                                            ? oct_no_running(c)
+                                                                                   : "it needs samples";
     if (needs == OCT_NEEDS_SAMPLES)
         return !c->src                                         ? "it needs samples"
                : m->of_dynamic && oct_qjob_has_dynamic(c->job) ? oct_no_running(c)

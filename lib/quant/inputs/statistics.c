@@ -42,7 +42,7 @@ static bool rounds_blocks(const oct_conversion *c)
     bool any = false;
     for (size_t i = 0; i < c->n_methods; i++)
         any |= c->o.methods.on[i] && c->methods[i].method->of_blocks;
-    return any && oct_qjob_has_blocks(c->job) && !oct_no_running(c);
+    return any && (oct_qjob_has_blocks(c->job) || oct_qjob_has_expert_blocks(c->job)) && !oct_no_running(c);
 }
 
 /* Whether samples determine which layers quantize their inputs when they run. */

@@ -256,6 +256,14 @@ bool oct_qjob_has_blocks(const oct_qjob *j)
     return any;
 }
 
+bool oct_qjob_has_expert_blocks(const oct_qjob *j)
+{
+    bool any = false;
+    for (size_t i = 0; i < j->g->n_order && !any; i++)
+        any = oct_stores_expert_blocks(j, j->g->order[i]);
+    return any;
+}
+
 oct_observer_spec oct_qjob_observer(const oct_qjob *j)
 {
     return j->observer;

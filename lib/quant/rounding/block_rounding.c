@@ -9,7 +9,8 @@
  * their moments, across blocks.
  *
  * Layers in the bodies of If, Loop and Scan are rounded like those outside. Where several bodies read one matrix, as
- * the branches of a merged decoder do, it is rounded once on the inputs of all of them, so that the file keeps one. */
+ * the branches of a merged decoder do, it is rounded once on the inputs of all of them, so that the file keeps one.
+ * Experts of a MoE come after all layers (expert_rounding.h). */
 #include "quant/rounding/block_inputs.h"
 
 #include "base/stop.h"
@@ -18,6 +19,7 @@
 #include "quant/convert/convert_int.h"
 #include "quant/job/placed.h"
 #include "quant/methods/trial.h"
+#include "quant/rounding/expert_rounding.h"
 #include "quant/rounding/ldlq.h"
 #include "quant/simulate/simulate_int.h"
 #include "quant/weights/blocks.h"
@@ -57,6 +59,7 @@ typedef struct brounder {
     oct_block_input *shown;
     size_t n_shown;
     qweights **before; /* [n_all]: by graph and node */
+    qstored **stored;  /* [n_all]: the same for weights that are stored */
     size_t at;         /* the next of them */
 } brounder;
 
@@ -459,15 +462,19 @@ static oct_status round_groups(brounder *r, oct_block_inputs *b, oct_err *err)
 static void keep_weights(void *arg, oct_qjob *j)
 {
     brounder *r = arg;
-    for (size_t i = 0; i < j->n_nodes; i++)
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        r->stored[r->at] = j->constants[i].stored;
         r->before[r->at++] = j->constants[i].weights[0];
+    }
 }
 
 static void restore_weights(void *arg, oct_qjob *j)
 {
     brounder *r = arg;
-    for (size_t i = 0; i < j->n_nodes; i++)
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        j->constants[i].stored = r->stored[r->at];
         j->constants[i].weights[0] = r->before[r->at++];
+    }
 }
 
 static oct_status act(oct_trial *t, oct_conversion *c, oct_method_result *m, oct_arena *a, oct_err *err)
@@ -475,19 +482,27 @@ static oct_status act(oct_trial *t, oct_conversion *c, oct_method_result *m, oct
     brounder *r = t->arg;
     oct_block_inputs *b;
     OCT_TRY(list_layers(r, err));
-    if (r->n == 0) {
+    const bool experts = oct_has_expert_blocks(r->j);
+    if (r->n == 0 && !experts) {
         m->why = "no layer has inputs and weights in blocks of its own";
         return OCT_OK;
     }
-    if (!(r->before = oct_arena_calloc(r->a, r->n_all + 1, sizeof *r->before)))
+    r->before = oct_arena_calloc(r->a, r->n_all + 1, sizeof *r->before);
+    r->stored = oct_arena_calloc(r->a, r->n_all + 1, sizeof *r->stored);
+    if (!r->before || !r->stored)
         return oct_nomem(err);
     r->at = 0;
     for_each_job(r->j, keep_weights, r);
     if (c->sim)
         oct_sim_drop_runners(c->sim);
-    OCT_TRY(oct_block_inputs_open(c, r->name, r->n_names, &b, err));
-    const oct_status s = round_groups(r, b, err);
-    oct_block_inputs_close(b);
+    oct_status s = OCT_OK;
+    if (r->n) {
+        OCT_TRY(oct_block_inputs_open(c, r->name, r->n_names, &b, err));
+        s = round_groups(r, b, err);
+        oct_block_inputs_close(b);
+    }
+    if (s == OCT_OK && experts)
+        s = oct_round_experts(c, err);
     oct_conversion_changed(c);
     return s;
 }

@@ -205,6 +205,15 @@ static bool asks_blocks(const oct_qjob *j, int node, const oct_weight_layout *l,
            oct_times(oct_times(l->matrices, l->outs), (int64_t)oct_nbits_blocks(f)) <= INT_MAX;
 }
 
+bool oct_stores_expert_blocks(const oct_qjob *j, int node)
+{
+    oct_weight_layout l;
+    oct_nbits_form f;
+    const oct_tensor *t = has_experts(j, node) ? matrices(j, node, 2) : NULL;
+    return t && oct_scheme_of(j, node) == OCT_SCHEME_STORED && several_of(j, node, t, &l) &&
+           asks_blocks(j, node, &l, &f);
+}
+
 /* The columns of one matrix, as oct_quantize_blocks makes them. */
 typedef struct columns {
     uint8_t *qvals;

@@ -44,6 +44,8 @@ oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant,
 /* 8-bit weights of layers that compute in float (stored_weights.c). In order: the reason why a layer cannot have them,
  * or NULL; quantizes them. */
 const char *oct_no_stored(const oct_qjob *j, int node);
+/* Whether the experts of a node are stored in blocks. */
+bool oct_stores_expert_blocks(const oct_qjob *j, int node);
 oct_status oct_decide_stored(oct_qjob *j, int node, oct_pool *pool, oct_err *err);
 
 /* Whether pairs of a node's 8-bit weights must be safe from saturation: sums would saturate, and u8 weights are slower
