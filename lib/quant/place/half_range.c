@@ -103,6 +103,8 @@ typedef struct ranges {
     extent *large;
     extent *powers; /* what would be large without samples; this finds spectra, whatever their size on the samples */
     smallness *small;
+    unsigned char
+        *constant; /* what was found of a constant: 0 nothing so far, or 1 + whether it reaches beyond float16 */
     bool *changed;
 } ranges;
 
@@ -111,18 +113,46 @@ static bool is_variable(const oct_qjob *j, int value)
     return oct_is_f32(j, value) && !j->g->value[value].constant;
 }
 
+/* Whether a finite element exceeds LARGEST_F16. Positive floats are ordered as their bits are. */
+static bool reaches_beyond(const oct_tensor *k)
+{
+    enum { LARGEST = 0x477fe000, INFINITE = 0x7f800000, CHUNK = 1024 };
+    const float *x = k->data;
+    for (int64_t at = 0; at < k->count; at += CHUNK) {
+        const int64_t end = k->count - at < CHUNK ? k->count : at + CHUNK;
+        int beyond = 0;
+        for (int64_t i = at; i < end; i++) {
+            int32_t bits;
+            memcpy(&bits, &x[i], sizeof bits);
+            bits &= INT32_MAX;
+            beyond |= (bits > LARGEST) & (bits < INFINITE);
+        }
+        if (beyond)
+            return true;
+    }
+    return false;
+}
+
+/* The extent of a constant, which is looked at once: decisions are made many times, and read each several times. */
+static extent constant_extent(const ranges *r, int value)
+{
+    enum { MOST = 1 << 20 }; /* larger constants are weights, not masks */
+    const oct_tensor *k = r->j->g->value[value].constant;
+    if (!r->constant[value])
+        r->constant[value] = 1 + (k->data && k->count <= MOST && reaches_beyond(k));
+    return r->constant[value] > 1 ? LARGE : FITS;
+}
+
 /* The largest extent among the values that a node reads, constants included. large: for each value. */
 static extent largest_read(const ranges *r, int id, const extent *large)
 {
-    enum { MOST = 1 << 20 }; /* larger constants are weights, not masks */
     const oct_node *n = &r->j->g->node[id];
     extent largest_extent = FITS;
     for (int i = 0; i < n->n_in; i++) {
-        const oct_tensor *k = oct_is_f32(r->j, n->in[i]) ? r->j->g->value[n->in[i]].constant : NULL;
-        double largest = 0;
-        if (k && k->data && k->count <= MOST)
-            measure(k, OCT_F16, &largest);
-        const extent w = largest > LARGEST_F16 ? LARGE : is_variable(r->j, n->in[i]) ? large[n->in[i]] : FITS;
+        if (!oct_is_f32(r->j, n->in[i]))
+            continue;
+        const bool constant = r->j->g->value[n->in[i]].constant;
+        const extent w = constant ? constant_extent(r, n->in[i]) : large[n->in[i]];
         largest_extent = w > largest_extent ? w : largest_extent;
     }
     return largest_extent;
@@ -362,7 +392,8 @@ static oct_status find_ranges(ranges *r, oct_err *err)
     r->large = oct_calloc(g->n_value + 1, sizeof *r->large);
     r->powers = oct_calloc(g->n_value + 1, sizeof *r->powers);
     r->small = oct_calloc(g->n_value + 1, sizeof *r->small);
-    if (!r->large || !r->powers || !r->small)
+    r->constant = oct_calloc(g->n_value + 1, sizeof *r->constant);
+    if (!r->large || !r->powers || !r->small || !r->constant)
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_order; i++) {
         find_large(r, g->order[i], NULL, r->powers);
@@ -378,6 +409,7 @@ static void free_ranges(ranges *r)
     oct_free(r->large);
     oct_free(r->powers);
     oct_free(r->small);
+    oct_free(r->constant);
 }
 
 oct_status oct_bytes_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
