@@ -187,6 +187,23 @@ static void records_are_read_back(void **state)
     oct_buf_free(&b);
 }
 
+/* With labels, evaluations on half of the 40 pictures decide what methods keep, and the other 24 judge. All of them
+ * together run the float model once on a picture. */
+static void the_float_model_runs_once(void **state)
+{
+    char images[300];
+    work w;
+    set_up(&w, "demo.onnx");
+    open_samples(&w, data(images, "images/calib.csv"), "mean=127.5:std=127.5", 40);
+    GOOD(decide(&w, err));
+    const oct_kept_count *n = oct_kept_counted(w.c.kept);
+    assert_true(n->runs == 20 && n->taken > 0 && n->taken % 20 == 0);
+    GOOD(oct_conversion_make(&w.c, w.output, "convert it", true, err));
+    GOOD(oct_conversion_judge(&w.c, w.output, err));
+    assert_int_equal(n->runs, 20 + 24);
+    tear_down(&w);
+}
+
 /* 40 of 64 pictures calibrate and 24 judge; the file holds what the record says. */
 static void goes_all_the_way(void **state)
 {
@@ -580,6 +597,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_read_back),
         cmocka_unit_test(goes_all_the_way),
+        cmocka_unit_test(the_float_model_runs_once),
         cmocka_unit_test(decisions_are_made_again),
         cmocka_unit_test(late_decisions_are_made_again),
         cmocka_unit_test(says_what_methods_did),

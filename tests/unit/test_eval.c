@@ -410,6 +410,59 @@ static void whole_evaluation(void **state)
     close_pair(&p);
 }
 
+/* Evaluates with kept outputs, and compares with an evaluation without. */
+static void evaluate_kept(pair *p, oct_kept_outputs *kept, bool timed)
+{
+    const oct_eval_options o = {
+        .kept = kept, .time_samples = timed, .latency_seconds = timed ? 1e-6 : 0, .latency_runs = timed ? 10 : 0
+    };
+    oct_eval_result *without = evaluate(p, 1, 0), *r = NULL;
+    assert_int_equal(oct_source_reset(p->src, NULL), OCT_OK);
+    assert_int_equal(oct_eval(p->m, 2, p->src, &o, &r, NULL), OCT_OK);
+    assert_int_equal(r->samples, without->samples);
+    assert_int_equal(r->n_scores, without->n_scores);
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < r->n_scores; i++) {
+            const oct_eval_score *a = &r->models[k].scores[i], *b = &without->models[k].scores[i];
+            assert_ptr_equal(a->metric, b->metric);
+            assert_memory_equal(&a->value, &b->value, sizeof a->value);
+            assert_memory_equal(&a->drop, &b->drop, sizeof a->drop);
+            assert_memory_equal(&a->lo, &b->lo, sizeof a->lo);
+        }
+    assert_memory_equal(&r->models[1].sqnr_db, &without->models[1].sqnr_db, sizeof(double));
+    assert_true(timed == (r->models[0].latency.runs >= 10));
+    oct_eval_free(r);
+    oct_eval_free(without);
+}
+
+static void the_reference_runs_once(void **state)
+{
+    pair p;
+    open_pair(&p, 30);
+    oct_kept_outputs *kept = oct_kept_create(1 << 20);
+    const oct_kept_count *n = oct_kept_counted(kept);
+    evaluate_kept(&p, kept, false);
+    assert_true(n->runs == 30 && n->taken == 0);
+    evaluate_kept(&p, kept, false);
+    assert_true(n->runs == 30 && n->taken == 30);
+    evaluate_kept(&p, kept, true); /* ten runs have times, and the others none; the first one makes plans */
+    assert_true(n->runs == 30 + 11 && n->taken == 30 + 19);
+    oct_kept_forget(kept);
+    assert_null(oct_kept_find(kept, 0));
+    evaluate_kept(&p, kept, false);
+    assert_true(n->runs == 41 + 30 && n->taken == 49);
+    oct_kept_destroy(kept);
+
+    /* 1 KB has room for some of the samples of 10 numbers. The model runs on the others again. */
+    kept = oct_kept_create(1024);
+    n = oct_kept_counted(kept);
+    evaluate_kept(&p, kept, false);
+    evaluate_kept(&p, kept, false);
+    assert_true(n->taken > 0 && n->taken < 1024 / (10 * sizeof(float)) && n->runs == 60 - n->taken);
+    oct_kept_destroy(kept);
+    close_pair(&p);
+}
+
 static void a_model_equals_itself(void **state)
 {
     pair p;
@@ -849,6 +902,7 @@ int main(void)
         cmocka_unit_test(comparing_strings),
         cmocka_unit_test(comparing_sequences),
         cmocka_unit_test(whole_evaluation),
+        cmocka_unit_test(the_reference_runs_once),
         cmocka_unit_test(a_model_equals_itself),
         cmocka_unit_test(own_errors),
         cmocka_unit_test(layers_of_bodies),

@@ -112,9 +112,13 @@ static oct_status setup(ev_evaluation *e, const oct_eval_model *models, size_t n
     e->count = oct_arena_calloc(e->arena, e->n_out, sizeof *e->count);
     e->row = oct_arena_calloc(e->arena, e->n_out, sizeof *e->row);
     e->by_row = oct_arena_calloc(e->arena, e->n_out, sizeof *e->by_row);
+    e->operand = oct_arena_calloc(e->arena, e->n_out, sizeof *e->operand);
+    e->reference = oct_arena_calloc(e->arena, e->n_out, sizeof *e->reference);
+    e->values = oct_arena_calloc(e->arena, e->n_out, sizeof *e->values);
     e->first = oct_arena_calloc(e->arena, e->n_inputs + 1, sizeof *e->first);
     e->arrays = oct_arena_calloc(e->arena, n, sizeof *e->arrays);
-    if (!e->subject || !e->arrays || !e->count || !e->row || !e->by_row || !e->first)
+    if (!e->subject || !e->arrays || !e->count || !e->row || !e->by_row || !e->operand || !e->reference || !e->values ||
+        !e->first)
         return oct_nomem(err);
     for (size_t k = 0; k < n; k++) {
         e->n_subject++;
@@ -255,17 +259,71 @@ static oct_status decide_metrics(ev_evaluation *e, oct_err *err)
 
 /* ---- one batch ---- */
 
-static oct_status run_subject(ev_evaluation *e, size_t k, const oct_batch *b, int64_t rows, bool *steady, oct_err *err)
+/* Whether outputs of the reference for this batch are kept, or may be: those of a sample that ran alone, and depend on
+ * it alone. */
+static bool may_keep(const ev_evaluation *e, const oct_batch *b, int64_t rows)
+{
+    const oct_eval_options *o = e->o;
+    return o->kept && !e->part && !o->n_states && !o->command && b->n == 1 && rows <= 1;
+}
+
+/* What is kept of the batch, in place of a run of the reference; NULL: it must run. */
+static const oct_kept_sample *kept_of(const ev_evaluation *e, const oct_batch *b, int64_t rows)
+{
+    const bool runs = e->o->time_samples && !e->timed; /* for its time */
+    return !runs && may_keep(e, b, rows) ? oct_kept_find(e->o->kept, b->indices[0]) : NULL;
+}
+
+/* Takes the outputs of the reference from what is kept. */
+static oct_status take_kept(ev_evaluation *e, const oct_kept_sample *x, oct_err *err)
+{
+    ev_subject *s = &e->subject[0];
+    for (size_t i = 0; i < e->n_out; i++) {
+        const size_t n = (size_t)x->operand[i].count;
+        e->operand[i] = x->operand[i];
+        OCT_TRY(ev_reserve(&s->out[i], n, err));
+        memcpy(s->out[i].v, x->v[i], n * sizeof(float));
+    }
+    oct_kept_counted(e->o->kept)->taken++;
+    return OCT_OK;
+}
+
+static oct_status keep_outputs(ev_evaluation *e, const oct_batch *b, oct_err *err)
+{
+    oct_kept_counted(e->o->kept)->runs++;
+    if (oct_kept_find(e->o->kept, b->indices[0]))
+        return OCT_OK;
+    for (size_t i = 0; i < e->n_out; i++)
+        e->values[i] = e->subject[0].out[i].v;
+    return oct_kept_add(e->o->kept, b->indices[0], e->operand, e->values, e->n_out, err);
+}
+
+/* Runs model k, and sets its values. */
+static oct_status run_engine(ev_evaluation *e, size_t k, bool *steady, oct_err *err)
 {
     ev_subject *s = &e->subject[k];
-    e->arrays[k] = oct_carry_arrays(s->carry, b->tensors, b->follows);
-    oct_input_fit_add(s->fit, s->n_fit, e->arrays[k]);
     OCT_TRY(oct_engine_run(&s->engine, e->arrays[k], &s->last, err));
     OCT_TRY(oct_carry_keep(s->carry, oct_engine_left, &s->engine, err));
     *steady &= s->plan == s->engine.plan;
     s->plan = s->engine.plan;
     for (size_t i = 0; i < e->n_out; i++) {
         const oct_operand *t = oct_engine_output(&s->engine, s->from[i]);
+        e->operand[i] = *t;
+        OCT_TRY(ev_reserve(&s->out[i], (size_t)t->count, err));
+        OCT_TRY(ev_output_values(t, s->out[i].v, err));
+    }
+    return OCT_OK;
+}
+
+static oct_status run_subject(ev_evaluation *e, size_t k, const oct_batch *b, int64_t rows, bool *steady, oct_err *err)
+{
+    ev_subject *s = &e->subject[k];
+    const oct_kept_sample *kept = k ? NULL : kept_of(e, b, rows);
+    e->arrays[k] = oct_carry_arrays(s->carry, b->tensors, b->follows);
+    oct_input_fit_add(s->fit, s->n_fit, e->arrays[k]);
+    OCT_TRY(kept ? take_kept(e, kept, err) : run_engine(e, k, steady, err));
+    for (size_t i = 0; i < e->n_out; i++) {
+        const oct_operand *t = &e->operand[i];
         int64_t first;
         s->row[i] = oct_row_elements(t->rank, t->dims, rows, &first);
         s->apart[i] = k && e->count[i] != t->count;
@@ -274,10 +332,11 @@ static oct_status run_subject(ev_evaluation *e, size_t k, const oct_batch *b, in
             e->count[i] = t->count;
             e->row[i] = s->row[i];
             e->by_row[i] = rows > 0 && s->row[i] * rows == t->count;
+            e->reference[i] = *t;
         }
-        OCT_TRY(ev_reserve(&s->out[i], (size_t)t->count, err));
-        OCT_TRY(ev_output_values(t, s->out[i].v, err));
     }
+    if (k == 0 && !kept && may_keep(e, b, rows))
+        OCT_TRY(keep_outputs(e, b, err));
     return s->command ? oct_command_add(s->command, &s->engine, e->src, b, err) : OCT_OK;
 }
 
@@ -446,6 +505,7 @@ static oct_status keep_first(ev_evaluation *e, const oct_batch *b, int64_t rows,
 typedef struct first_plans {
     ev_evaluation *e;
     const oct_batch *b;
+    bool kept; /* the reference need not run */
 } first_plans;
 
 /* A failure here is not reported, because it occurs again when the model runs. */
@@ -455,7 +515,7 @@ static void make_first(void *arg, size_t begin, size_t end, size_t thread)
     for (size_t k = begin; k < end; k++) {
         oct_err ignored = OCT_ERR_INIT;
         oct_plan *p;
-        if (f->e->subject[k].engine.here)
+        if (f->e->subject[k].engine.here && !(f->kept && k == 0))
             (void)oct_runner_plan(f->e->subject[k].engine.here, f->b->tensors, &p, &ignored);
     }
 }
@@ -558,7 +618,7 @@ oct_status ev_run_models(ev_evaluation *e, const oct_batch *b, int64_t rows, oct
     e->most_rows = rows > e->most_rows ? rows : e->most_rows;
     bool steady = true;
     if (!e->decided) {
-        oct_pool_for(e->o->pool, e->n_subject, 1, make_first, &(first_plans){ e, b });
+        oct_pool_for(e->o->pool, e->n_subject, 1, make_first, &(first_plans){ e, b, kept_of(e, b, rows) != NULL });
         oct_pool_alone(e->o->pool, e->o->time_samples);
     }
     for (size_t k = 0; k < e->n_subject; k++) {
@@ -575,7 +635,7 @@ oct_status ev_run_models(ev_evaluation *e, const oct_batch *b, int64_t rows, oct
     }
     if (steady && !e->timed && e->o->time_samples)
         take_times(e);
-    const oct_operand *out = oct_engine_output(&e->subject[0].engine, e->subject[0].from[0]);
+    const oct_operand *out = &e->reference[0];
     OCT_TRY(take_input(e, b, out, err));
     if (!e->decided) {
         decide_case(e, out, rows);
@@ -593,7 +653,7 @@ static oct_status run_batch(ev_evaluation *e, const oct_batch *b, oct_err *err)
     const int64_t rows = oct_batch_rows(e->src, b);
     e->labels |= oct_source_has_labels(e->src);
     OCT_TRY(ev_run_models(e, b, rows, err));
-    OCT_TRY(take_tokens(e, b, oct_engine_output(&e->subject[0].engine, e->subject[0].from[0]), err));
+    OCT_TRY(take_tokens(e, b, &e->reference[0], err));
     for (size_t i = 0; i < b->n; i++)
         OCT_TRY(score_sample(e, b, i, err));
     int64_t want = e->o->layer_samples;
@@ -840,6 +900,8 @@ static oct_status fill_model(const ev_evaluation *e, size_t k, oct_eval_result *
 static oct_status time_models(ev_evaluation *e, oct_eval_result *r, oct_err *err)
 {
     const oct_eval_options *o = e->o;
+    if (o->kept && !(o->latency_seconds > 0))
+        return OCT_OK;
     ev_timed *t = oct_arena_calloc(e->arena, e->n_subject, sizeof *t);
     if (!t)
         return oct_nomem(err);

@@ -14,6 +14,7 @@
 #include "eval/metrics/costs.h"
 #include "eval/run/environment.h"
 #include "eval/run/input_fit.h"
+#include "eval/parts/kept_outputs.h"
 #include "eval/sets/judging.h"
 #include "eval/pairs/layer_pairs.h"
 #include "eval/metrics/metric_command.h"
@@ -59,6 +60,10 @@ typedef struct oct_eval_options {
      * own. The source must be opened with these inputs as its states. */
     const oct_state *states;
     size_t n_states;
+    /* outputs of the first model on samples that run alone are taken from here, and kept here: it then runs only for
+     * its times, or where they are missing. Without latency_seconds nothing is said of plans (peak_bytes, steps). Void
+     * with states and commands. NULL: it runs on all samples */
+    oct_kept_outputs *kept;
     bool only_float; /* there is one model, and metrics that compare it with another are checked as if there were one */
     oct_progress_fn progress; /* may be NULL */
     void *progress_arg;

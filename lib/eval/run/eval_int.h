@@ -175,9 +175,12 @@ typedef struct ev_evaluation {
     ev_subject *subject;
     const oct_array **arrays; /* per subject: the arrays that it read last */
     size_t n_subject, n_out;
-    int64_t *count, *row;  /* per output: how many elements it has for the batch, and for one sample */
-    bool *by_row;          /* per output: it can be divided into samples */
-    oct_output_form *form; /* per output */
+    oct_operand *operand;   /* per output: type and shape in the model that ran last */
+    oct_operand *reference; /* and in the reference; data are borrowed until its next run, NULL where it did not run */
+    float **values;         /* per output: those of the reference, while they are kept */
+    int64_t *count, *row;   /* per output: how many elements it has for the batch, and for one sample */
+    bool *by_row;           /* per output: it can be divided into samples */
+    oct_output_form *form;  /* per output */
     int *open_axis; /* per output: the dimension whose size is not known before a run, if it cannot be the batch; else
                        -1 */
     ev_floats rows[2], scale; /* rows of the two outputs that are compared, and what their columns are measured by */

@@ -123,8 +123,10 @@ static oct_status measure(oct_conversion *c, oct_size_rival *x, oct_err *err)
     if (!pool)
         return oct_pool_fail(c->o.job.threads, err);
     oct_pool_relax(pool);
-    const oct_eval_options o = { .pool = pool };
-    oct_status s = oct_quantized_copy(c->job, &g, err);
+    oct_eval_options o = { .pool = pool };
+    oct_status s = oct_conversion_kept(c, c->m->graph, &o.kept, err);
+    if (s == OCT_OK)
+        s = oct_quantized_copy(c->job, &g, err);
     if (s == OCT_OK) {
         s = run(c, g, &o, x, err);
         oct_graph_destroy(g);

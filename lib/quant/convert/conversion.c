@@ -94,6 +94,8 @@ oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
     o.n_seen = c->n_seen;
     if (c->end_sim) /* it refers to the job */
         c->end_sim(c);
+    if (c->kept)
+        oct_kept_forget(c->kept);
     oct_qjob_destroy(c->job);
     oct_arena_destroy(c->lasting);
     c->job = NULL;

@@ -47,6 +47,7 @@ static void release(oct_conversion *c)
 {
     oct_eval_free(c->verdict);
     oct_conversion_end_sim(c);
+    oct_kept_destroy(c->kept);
     oct_buf_free(&c->scaled);
     oct_qjob_destroy(c->job);
     oct_graph_destroy(c->fl);

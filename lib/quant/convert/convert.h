@@ -341,7 +341,8 @@ typedef struct oct_conversion {
     uint64_t revision; /* grows whenever decisions change */
     oct_pass_log log;  /* writes into `changes` */
     struct oct_sim_core
-        *sim; /* the simulation that methods share while they run; NULL: no method has asked for it yet */
+        *sim;               /* the simulation that methods share while they run; NULL: no method has asked for it yet */
+    oct_kept_outputs *kept; /* outputs of the float model; NULL: nothing was evaluated so far */
     oct_layer *layers;
     size_t n_layers;
     oct_arena *lasting;   /* memory of the job's decisions */

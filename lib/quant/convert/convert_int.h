@@ -153,6 +153,9 @@ void oct_conversion_keep_aside(oct_conversion *c, bool calibrates);
 bool oct_conversion_in_pairs(const oct_conversion *c);
 /* The samples that judge float graph fl if no goal is set: those kept aside, if there are any. */
 oct_pick oct_pick_judging(const oct_conversion *c, const oct_graph *fl);
+/* Outputs of the float model that evaluations of this conversion share, at most 32 MB of them; NULL: `fl` is another
+ * graph. They last until the graph changes (oct_conversion_reopen). */
+oct_status oct_conversion_kept(oct_conversion *c, const oct_graph *fl, oct_kept_outputs **kept, oct_err *err);
 /* Compares two graphs on the samples of a pick, by errors alone. The caller frees *r, and picks all again. */
 oct_status oct_conversion_errors(oct_conversion *c, const oct_eval_model models[2], const oct_pick *pick,
                                  oct_eval_result **r, oct_err *err);

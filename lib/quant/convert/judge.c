@@ -16,6 +16,8 @@
 #define MUCH_BETTER_DB 3 /* samples differ by less */
 #define SUSPICIOUS 4     /* times faster than float: more than integers gain on most CPUs */
 
+enum { KEPT_BYTES = 32 << 20 }; /* of outputs of the float model */
+
 /* Without a name, the first one. It counts also if it has no value. */
 static const oct_eval_score *find_score(const oct_eval_result *r, const char *metric)
 {
@@ -74,6 +76,17 @@ static oct_status list_metrics(const oct_conversion *c, const oct_metric **metri
     return OCT_OK;
 }
 
+oct_status oct_conversion_kept(oct_conversion *c, const oct_graph *fl, oct_kept_outputs **kept, oct_err *err)
+{
+    *kept = NULL;
+    if (fl != (c->fl ? c->fl : c->m->graph)) /* c->fl is a copy, since the model itself becomes the result */
+        return OCT_OK;
+    if (!c->kept && !(c->kept = oct_kept_create(KEPT_BYTES)))
+        return oct_nomem(err);
+    *kept = c->kept;
+    return OCT_OK;
+}
+
 oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models[2], bool timed, oct_eval_result **r,
                                   oct_err *err)
 {
@@ -92,7 +105,9 @@ oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models
                            .command = c->o.command,
                            .progress = c->o.listener.progress,
                            .progress_arg = c->o.listener.arg };
-    oct_status st = list_metrics(c, needed, &o.n_needed, err);
+    oct_status st = oct_conversion_kept(c, models[0].graph, &o.kept, err);
+    if (st == OCT_OK)
+        st = list_metrics(c, needed, &o.n_needed, err);
     o.needed = needed;
     if (st == OCT_OK && c->o.metric)
         st = oct_metric_find(c->o.metric, &counts, err);
@@ -122,11 +137,13 @@ oct_status oct_conversion_check_metrics(oct_conversion *c, oct_err *err)
     oct_pool *pool = oct_pool_create(1);
     if (!pool)
         return oct_pool_fail(1, err);
-    const oct_eval_options o = {
+    oct_eval_options o = {
         .pool = pool, .metrics = metric, .n_metrics = n, .only_float = true, .rule = c->o.rule, .truth = c->o.truth
     };
     const oct_eval_model model = { c->o.name, c->m->graph, c->size_before };
-    const oct_status s = oct_eval(&model, 1, c->src, &o, &r, &why);
+    oct_status s = oct_conversion_kept(c, c->m->graph, &o.kept, &why);
+    if (s == OCT_OK)
+        s = oct_eval(&model, 1, c->src, &o, &r, &why);
     oct_pool_destroy(pool);
     oct_eval_free(r);
     if (s != OCT_EUSAGE) /* what else fails will fail where it counts */
@@ -160,8 +177,10 @@ oct_status oct_conversion_errors(oct_conversion *c, const oct_eval_model models[
     if (!pool)
         return oct_pool_fail(c->o.job.threads, err);
     oct_pool_relax(pool);
-    const oct_eval_options o = { .pool = pool, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
-    oct_status s = oct_source_pick(c->src, pick, err);
+    oct_eval_options o = { .pool = pool, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
+    oct_status s = oct_conversion_kept(c, models[0].graph, &o.kept, err);
+    if (s == OCT_OK)
+        s = oct_source_pick(c->src, pick, err);
     if (s == OCT_OK)
         s = oct_eval(models, 2, c->src, &o, r, err);
     oct_pool_destroy(pool);

@@ -40,8 +40,10 @@ static oct_status evaluate(oct_conversion *c, const oct_metric *metric, int64_t 
     oct_graph *g;
     oct_err why = OCT_ERR_INIT;
     const oct_pick pick = oct_pick_half(c, 1, samples);
+    oct_kept_outputs *kept;
     *score = (oct_eval_score){ .metric = NULL };
     OCT_TRY(oct_conversion_settle(c, err));
+    OCT_TRY(oct_conversion_kept(c, c->m->graph, &kept, err));
     OCT_TRY(oct_quantized_copy(c->job, &g, err));
     oct_pool *pool = oct_pool_create(c->o.job.threads);
     oct_status s = pool ? oct_source_pick(c->src, &pick, err) : oct_pool_fail(c->o.job.threads, err);
@@ -49,6 +51,7 @@ static oct_status evaluate(oct_conversion *c, const oct_metric *metric, int64_t 
         oct_pool_relax(pool);
         const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, { c->o.name, g, 0 } };
         const oct_eval_options o = { .pool = pool,
+                                     .kept = kept,
                                      .metrics = metric ? &metric : NULL,
                                      .n_metrics = metric != NULL,
                                      .rule = c->o.rule,
