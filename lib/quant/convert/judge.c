@@ -16,7 +16,10 @@
 #define MUCH_BETTER_DB 3 /* samples differ by less */
 #define SUSPICIOUS 4     /* times faster than float: more than integers gain on most CPUs */
 
-enum { KEPT_BYTES = 32 << 20 }; /* of outputs of the float model */
+enum {
+    KEPT_BYTES = 32 << 20, /* of outputs of the float model */
+    LEAST_SEEN = 16        /* samples that calibrated, for a comparison with those that judge */
+};
 
 /* Without a name, the first one. It counts also if it has no value. */
 static const oct_eval_score *find_score(const oct_eval_result *r, const char *metric)
@@ -187,13 +190,13 @@ oct_status oct_conversion_errors(oct_conversion *c, const oct_eval_model models[
     return s;
 }
 
-/* Ranges and choices may fit the samples that made them far better than others. Few samples tell this, and only where
- * much is lost does it matter. */
+/* Ranges and choices may fit the samples that made them far better than others. About as many of them as judged tell
+ * this, and only where much is lost does it matter. */
 static oct_status compare_seen(oct_conversion *c, const oct_eval_model models[2], oct_err *err)
 {
     if (c->judged != OCT_JUDGED_OTHERS || c->o.synthetic || !(c->sqnr < CLOSE_DB) || c->verdict->samples < 1)
         return OCT_OK;
-    const oct_pick pick = { .most = oct_enough_to_judge(c->fl) };
+    const oct_pick pick = { .most = c->verdict->samples > LEAST_SEEN ? c->verdict->samples : LEAST_SEEN };
     oct_eval_result *r = NULL;
     const oct_status s = oct_conversion_errors(c, models, &pick, &r, err);
     if (s == OCT_OK && r->models[1].sqnr_db > c->sqnr + MUCH_BETTER_DB)
