@@ -421,7 +421,7 @@ static void folding_that_loses_is_taken_back(void **state)
 {
     const oct_end_ask bytes = { .type = OCT_U8 };
     oct_steps steps = {
-        .has_order = true, .order = OCT_ORDER_BGR, .n_mean = 3, .mean = { 104, 117, 123 }, .n_std = 1, .std = { 1 }
+        .has_order = true, .order = OCT_ORDER_BGR, .n_mean = 3, .mean = { 41, 117, 203 }, .n_std = 1, .std = { 1 }
     };
     char path[300];
     work w;
@@ -435,8 +435,8 @@ static void folding_that_loses_is_taken_back(void **state)
     assert_true(steps.n_mean == 1 && steps.order == OCT_ORDER_RGB);
     open_samples(&w, data(path, "images/calib.csv"), "mean=115:std=1", 0);
     GOOD(oct_conversion_decide(&w.c, w.src, err));
-    assert_non_null(strstr(w.heard.notes, "0 as part of the layers it loses too much"));
-    assert_string_equal(oct_source_preprocess(w.src), "order=bgr:mean=104,117,123:std=1");
+    assert_non_null(strstr(w.heard.notes, "0 inside the layers preprocessing loses too much"));
+    assert_string_equal(oct_source_preprocess(w.src), "order=bgr:mean=41,117,203:std=1");
     GOOD(oct_conversion_make(&w.c, w.output, NULL, true, err));
     assert_true(w.c.end[0].compared && w.c.end[0].close.computed);
     assert_non_null(strstr(w.c.end[0].how, "in front of the model, as layers that do it lose"));

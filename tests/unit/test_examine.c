@@ -58,8 +58,8 @@ static void float_head_would_collapse(void **state)
     assert_false(l->quantized);
     assert_non_null(f);
     assert_string_equal(f->name, "cat");
-    assert_non_null(strstr(f->text, "'scores' is from 0 to 1"));
-    assert_non_null(strstr(f->text, "would share is 2.51: 1 of 256")); /* 640 / 255 */
+    assert_non_null(strstr(f->text, "'scores' reaches from 0 to 1"));
+    assert_non_null(strstr(f->text, "would share has steps of 2.51: 1 of 256")); /* 640 / 255 */
     oct_lint_close(l);
     oct_graph_destroy(g);
     l = examined(g = head(4), NULL);
@@ -139,7 +139,7 @@ static void tables_have_ranges(void **state)
     put_range(table, "z", -0.5f, 0.5f);
     l = examined(g, table);
     assert_non_null(only(l, OCT_FINDING_COLLAPSE));
-    assert_non_null(strstr(l->finding[0].text, "'z' is from -0.5 to 0.5"));
+    assert_non_null(strstr(l->finding[0].text, "'z' reaches from -0.5 to 0.5"));
     oct_lint_close(l);
     oct_calib_destroy(table);
     oct_graph_destroy(g);
@@ -166,7 +166,7 @@ static void quantized_scores_collapse(void **state)
     const oct_finding *f = only(l, OCT_FINDING_COLLAPSE);
     assert_true(l->quantized);
     assert_non_null(f);
-    assert_non_null(strstr(f->text, "'scores' is from 0 to 1, and a step of the scale that it has is 2.5: 1 of 256"));
+    assert_non_null(strstr(f->text, "'scores' reaches from 0 to 1, and the scale that it has has steps of 2.5: 1 of 256"));
     oct_lint_close(l);
     oct_graph_destroy(g);
 }

@@ -436,11 +436,11 @@ static void pins_give_ranges_and_parameters(void **state)
         { NULL, "x", { 0 }, -1, 1.55f, NULL, 0.01f, 100 },
         { NULL, "x", { 16, 100, 0.02f }, -1, 1.55f, "number of bits", 0.01f, 100 },
         { NULL, "r", { 8, 0, 0.03f }, 0, 7.65f, NULL, 0.03f, 0 },
-        { NULL, "r", { 8, 128, 0.03f }, -3.84f, 2.55f, "ends elsewhere", 0.01f, 0 },
+        { NULL, "r", { 8, 128, 0.03f }, -3.84f, 2.55f, "at other limits", 0.01f, 0 },
         { NULL, "r", { 0 }, -2.55f, 2.55f, NULL, 0.01f, 0 },
         { "any - - s8/tensor/sym -\n", "x", { 8, 128, 0.02f }, -2.54f, 2.54f, NULL, 0.02f, 0 },
         { "any - - s8/tensor/sym -\n", "r", { 8, 128, 0.03f }, -3.81f, 3.81f, NULL, 0.03f, 0 },
-        { "any - - s8/tensor/sym -\n", "x", { 8, 100, 0.02f }, -1.27f, 0.5f, "around zero", 0.01f, 0 },
+        { "any - - s8/tensor/sym -\n", "x", { 8, 100, 0.02f }, -1.27f, 0.5f, "symmetric", 0.01f, 0 },
         { "any - - s8/tensor/asym -\n", "x", { 8, 100, 0.02f }, -2, 3.1f, NULL, 0.02f, -28 },
     };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
