@@ -500,24 +500,35 @@ static void metrics_that_cannot_be(void **state)
     close_pair(&p);
 }
 
-static void failing_memory(void **state)
+/* kept NULL: two samples run together, and layers are compared. */
+static void fail_everywhere(pair *p, oct_kept_outputs *kept)
 {
-    pair p;
-    open_pair(&p, 2);
-    oct_eval_options o = { .batch = 2, .layer_samples = 2 };
+    oct_eval_options o = { .batch = kept ? 1 : 2, .layer_samples = kept ? 0 : 2, .kept = kept };
     oct_alloc_fail_at(0);
     bool done = false;
     for (size_t n = 1; n < 4000 && !done; n += n < 60 ? 1 : 37) {
         oct_eval_result *r = NULL;
         oct_err err = OCT_ERR_INIT;
-        assert_int_equal(oct_source_reset(p.src, &err), OCT_OK);
+        assert_int_equal(oct_source_reset(p->src, &err), OCT_OK);
+        if (kept)
+            oct_kept_forget(kept);
         oct_alloc_fail_at(n);
-        oct_status s = oct_eval(p.m, 2, p.src, &o, &r, &err);
+        oct_status s = oct_eval(p->m, 2, p->src, &o, &r, &err);
         oct_alloc_fail_at(0);
         assert_true(s == OCT_OK || s == OCT_ENOMEM);
         done = s == OCT_OK;
         oct_eval_free(r);
     }
+}
+
+static void failing_memory(void **state)
+{
+    pair p;
+    open_pair(&p, 2);
+    oct_kept_outputs *kept = oct_kept_create(1 << 20);
+    fail_everywhere(&p, NULL);
+    fail_everywhere(&p, kept);
+    oct_kept_destroy(kept);
     close_pair(&p);
 }
 
