@@ -10,6 +10,7 @@
 
 #define MACS 2400000000.0 /* multiply-accumulates of the float model in an evaluation */
 #define CLOSE_CALLS 0.1   /* share of samples whose class may change without being counted as a loss (loss.c) */
+#define DIVIDED 20000000  /* multiply-accumulates of a sample: with fewer, threads would mostly wait for each other */
 enum { LEAST_ASKED = 8, LEAST = 16, MOST = 64 };
 
 /* How many samples an evaluation takes; 0: there is no time for enough. */
@@ -45,8 +46,9 @@ static oct_status evaluate(oct_conversion *c, const oct_metric *metric, int64_t 
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_conversion_kept(c, c->m->graph, &kept, err));
     OCT_TRY(oct_quantized_copy(c->job, &g, err));
-    oct_pool *pool = oct_pool_create(c->o.job.threads);
-    oct_status s = pool ? oct_source_pick(c->src, &pick, err) : oct_pool_fail(c->o.job.threads, err);
+    const int threads = oct_sample_macs(c->m->graph) < DIVIDED ? 1 : c->o.job.threads;
+    oct_pool *pool = oct_pool_create(threads);
+    oct_status s = pool ? oct_source_pick(c->src, &pick, err) : oct_pool_fail(threads, err);
     if (s == OCT_OK) {
         oct_pool_relax(pool);
         const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, { c->o.name, g, 0 } };
