@@ -166,7 +166,8 @@ static void quantized_scores_collapse(void **state)
     const oct_finding *f = only(l, OCT_FINDING_COLLAPSE);
     assert_true(l->quantized);
     assert_non_null(f);
-    assert_non_null(strstr(f->text, "'scores' reaches from 0 to 1, and the scale that it has has steps of 2.5: 1 of 256"));
+    assert_non_null(
+        strstr(f->text, "'scores' reaches from 0 to 1, and the scale that it has has steps of 2.5: 1 of 256"));
     oct_lint_close(l);
     oct_graph_destroy(g);
 }

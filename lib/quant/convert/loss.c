@@ -308,6 +308,12 @@ static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
         x->metric->relative ? "--min-agreement 95%" : "--max-drop 1%");
 }
 
+/* Whether what helps was measured. */
+static bool is_tried(const oct_conversion *c)
+{
+    return !isnan(oct_conversion_cure(c).sqnr);
+}
+
 /* Without a warning: says that dynamic ranges lose less, where that may matter. Returns whether it did. */
 static bool say_dynamic(oct_conversion *c, const oct_eval_score *x)
 {
@@ -352,16 +358,16 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
     char seen[32] = "exact";
     if (isfinite(c->seen_gap))
         snprintf(seen, sizeof seen, "%.1f dB", c->sqnr + c->seen_gap);
+    const bool warned = worse || broken || c->sqnr < USEFUL_DB, other = !warned && c->seen_gap > 0 && is_tried(c);
     if (c->seen_gap > 0)
         oct_conversion_say(
             c, OCT_NOTE_WARNING,
             "output SQNR is %s on samples that calibration saw, and %.1f dB on others: ranges and choices fit the samples too closely; "
-            "give more of them, or samples that differ more",
-            seen, c->sqnr);
+            "give more of them, or samples that differ more%s%s",
+            seen, c->sqnr, other ? "; " : "", other ? helps : "");
     compare_with_result(c);
     if (k->names)
         warn_of_culprits(c);
     c->lossy |= worse || broken || poor || lengths || k->names;
-    const bool warned = worse || broken || c->sqnr < USEFUL_DB;
-    c->curable = warned || say_dynamic(c, x);
+    c->curable = warned || other || say_dynamic(c, x);
 }
