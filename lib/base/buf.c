@@ -77,8 +77,18 @@ const char *oct_buf_str(const oct_buf *b)
     return b->data && !b->failed ? b->data : "";
 }
 
+/* Whole numbers have their digits, since %g writes 40 as 4e+01. */
+static bool is_whole(double f, double most)
+{
+    return fabs(f) < most && f == trunc(f);
+}
+
 const char *oct_f32_text(char dst[32], float f)
 {
+    if (is_whole((double)f, 1e7)) {
+        snprintf(dst, 32, "%.0f", (double)f);
+        return dst;
+    }
     for (int digits = 1; digits <= 9; digits++) {
         snprintf(dst, 32, "%.*g", digits, (double)f);
         if (strtof(dst, NULL) == f || isnan(f))
@@ -89,6 +99,10 @@ const char *oct_f32_text(char dst[32], float f)
 
 const char *oct_f64_text(char dst[32], double f)
 {
+    if (is_whole(f, 1e15)) {
+        snprintf(dst, 32, "%.0f", f);
+        return dst;
+    }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(dst, 32, "%.*g", digits, f);
         if (strtod(dst, NULL) == f || isnan(f))

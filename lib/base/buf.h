@@ -22,7 +22,8 @@ void oct_buf_free(oct_buf *b);
 /* The text; "" when empty or failed. Borrowed until the next change. */
 const char *oct_buf_str(const oct_buf *b);
 
-/* Shortest decimal that reads back as the same float32 (tables and JSON). dst holds 32 bytes. */
+/* Shortest decimal that reads back as the same float32 (tables and JSON); whole numbers below 1e7 (1e15) have all their
+ * digits. dst holds 32 bytes. */
 const char *oct_f32_text(char dst[32], float f);
 /* The same for double. */
 const char *oct_f64_text(char dst[32], double f);

@@ -289,6 +289,10 @@ static void float_text_is_shortest(void **state)
     char t[32];
     assert_string_equal(oct_f32_text(t, 0.1f), "0.1");
     assert_string_equal(oct_f32_text(t, 1.0f / 3), "0.33333334");
+    assert_string_equal(oct_f32_text(t, 40), "40");
+    assert_string_equal(oct_f32_text(t, -0.0f), "-0");
+    assert_string_equal(oct_f32_text(t, 1e7f), "1e+07");
+    assert_string_equal(oct_f64_text(t, 2e9), "2000000000");
     assert_string_equal(oct_f64_text(t, 0.1), "0.1");
 }
 
