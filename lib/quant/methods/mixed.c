@@ -276,13 +276,15 @@ static oct_status arrange(choice *x, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether a value is worth its layers where the outputs are good already. */
+/* Whether a value is worth its layers where the outputs are good already. Only of targets with tables of costs is it
+ * known that a layer in float takes nearly nothing: others may hand it to another processor, or not run it. */
 static bool is_bargain(const choice *x, const oct_site *site, double left)
 {
     double macs, known;
     int layers;
-    return x->extent == WITHIN_BUDGET && -10 * log10(left) < FINE_DB && site->noise >= BARGAIN_SHARE * left &&
-           cost_of(x, site, &macs, &known, &layers) > 0 && x->spent + x->now.spent + macs <= BARGAIN_COST;
+    return oct_target_n_costs(x->j->opts.target) > 0 && x->extent == WITHIN_BUDGET && -10 * log10(left) < FINE_DB &&
+           site->noise >= BARGAIN_SHARE * left && cost_of(x, site, &macs, &known, &layers) > 0 &&
+           x->spent + x->now.spent + macs <= BARGAIN_COST;
 }
 
 static oct_status choose(choice *x, oct_err *err)
