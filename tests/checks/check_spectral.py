@@ -56,7 +56,7 @@ def check(c, name):
         layers = [y for y in report["layers"] if y["scheme"] != "float" and y["op"] in ("Conv", "ConvTranspose", "MatMul", "Gemm")]
         c.hold(f"{name}, {scheme}: keeps enough", kept >= LEAST[kind], f"{kept:.1f} dB, {len(layers)} layers")
         if scheme == "static" and name != "raw_waveform":
-            why = [y["why"] for y in report["layers"] if "decide about a logarithm or a quotient" in y["why"]]
+            why = [y["why"] for y in report["layers"] if "goes into a logarithm or a quotient" in y["why"]]
             c.hold(f"{name}, {scheme}: says why", why and not any(y["scheme"] != "float" for y in report["layers"] if y["why"] in why))
         same = sqnr(got, c.run_ours(out, list(rows)))
         c.hold(f"{name}, {scheme}: the same in both", same >= min(60, kept - (6 if kind == "float16" else -10)), f"{same:.1f} dB")

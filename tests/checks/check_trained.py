@@ -206,7 +206,7 @@ def check_inputs(c):
     apart = np.abs(ours.astype(int) - theirs.astype(int))
     c.hold("scales as inputs: codes as ONNX Runtime's", apart.max() <= 1 and (apart > 0).mean() < 0.01, f"{apart.max()}, {(apart > 0).mean():.4f} of them")
     layers = {layer["name"]: layer for layer in c.convert(model, c.folder / "inputs.out.onnx")["layers"]}
-    c.hold("scales as inputs: said", layers["conv"]["scheme"] != "float" or "its scales are no constants" in layers["conv"]["why"], f"{layers}")
+    c.hold("scales as inputs: said", layers["conv"]["scheme"] != "float" or "its scales are not constants" in layers["conv"]["why"], f"{layers}")
     c.hold("scales as inputs: lint", re.search(r"^conv +QLinearConv +int8", tool.run([c.qconvert, "lint", "-v", model]), re.MULTILINE))
 
 
