@@ -118,8 +118,10 @@ def in_one_file(path):
 class Judges:
     """What ONNX Runtime's own provider gives at each level, and our runtime alone, for one file: both are asked once."""
 
-    def __init__(self, ort, path, rows):
+    def __init__(self, ort, path, rows, levels):
         self.ort, self.path, self.rows, self.alone, self.want = ort, path, rows, None, {}
+        for level in levels:
+            self.theirs(level)  # what ONNX Runtime refuses is no case: who makes this is told so
 
     def theirs(self, level):
         if level not in self.want:
@@ -446,7 +448,7 @@ def inside(args, count):
                     rows = [{k: np.asarray(v) for k, v in given_rows.get(r).items()} for r in range(2)]
                     with errors_to(at / "log"):
                         path = Path(quantizers.write(qconvert, m, kind, str(at / "made.onnx")))
-                    judges = Judges(ort, path, rows)
+                    judges = Judges(ort, path, rows, levels)
                 except (Exception, SystemExit) as e:  # what ONNX Runtime or a quantizer does not take says nothing about the provider
                     if args.verbose:
                         print(f"    {m.name}, {kind}: {str(e)[:100]}")
