@@ -429,7 +429,9 @@ static void hint_format(const uint8_t *p, size_t n, oct_err *err)
         if (n >= strlen(known[i].start) && memcmp(p, known[i].start, strlen(known[i].start)) == 0)
             oct_hint(err, "%s", known[i].hint);
     if (n > 8 && memcmp(p + 4, "TFL3", 4) == 0)
-        oct_hint(err, "this is a TensorFlow Lite file: convert it to ONNX first");
+        oct_hint(
+            err,
+            "this is a TensorFlow Lite file, which qconvert writes and does not read: give the .onnx of the same conversion");
     if (n > 8 && memcmp(p + 4, "ORTM", 4) == 0)
         oct_hint(err, "this is a model in ONNX Runtime's own format: give the .onnx file that it was made from");
     oct_hint(err, "if this was an ONNX model, it is damaged or cut short: copy or export it again");
