@@ -12,10 +12,9 @@ from octbench import folder, forms, latency, models, networks, tools
 from octbench.places import BENCH, OUT, ROOT
 from octbench.race import Runner, means, quotients, race
 
-# Providers by kind of worker, and what their libraries are found by.
+# Providers by kind of worker.
 KINDS = {"cpu": "ort-whole", "octet": "ort-octet", "openvino": "ort-openvino"}
 FORMS = {**dict.fromkeys(networks.VISION, ("octet-portable", "ort-static")), **dict.fromkeys(networks.WORDS, ("octet-dynamic", "ort-dynamic"))}
-LIBRARIES = {"OCT_BENCH_PROVIDER": str(tools.OURS["provider"]), "OCT_BENCH_INTEL_DEVICE": str(tools.OURS["intel_device"])}
 QUOTIENTS = (("octet/cpu", "octet", "cpu"), ("octet/openvino", "octet", "openvino"))
 STARTS = 5  # processes of each provider whose start is timed
 
@@ -47,7 +46,7 @@ def wanted(args, name):
 
 def worker(kind, path, data, threads, cpus):
     command = [sys.executable, "-m", "octbench.worker", KINDS[kind], path, data, threads]
-    return Runner(command, cpus, {"OMP_NUM_THREADS": str(threads)} | LIBRARIES, cwd=BENCH)
+    return Runner(command, cpus, {"OMP_NUM_THREADS": str(threads), "OCT_BENCH_PROVIDER": str(tools.OURS["provider"])}, cwd=BENCH)
 
 
 def timed(args, kinds, path, data, threads):
@@ -75,7 +74,7 @@ def starts(kinds, path, data):
     for _ in range(STARTS):
         for kind in kinds:
             words = [sys.executable, "-m", "octbench.worker", KINDS[kind], str(path), str(data), "1", "--start"]
-            done = subprocess.run(words, cwd=BENCH, env=os.environ | LIBRARIES, capture_output=True, text=True, check=False)
+            done = subprocess.run(words, cwd=BENCH, env=os.environ | {"OCT_BENCH_PROVIDER": str(tools.OURS["provider"])}, capture_output=True, text=True, check=False)
             if done.returncode == 0:
                 found.setdefault(kind, []).append(json.loads(done.stdout.splitlines()[-1]))
     return {kind: tuple(min(t[i] for t in times) for i in range(2)) for kind, times in found.items()}

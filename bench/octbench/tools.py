@@ -8,7 +8,7 @@ from octbench.places import BUILD, ROOT
 
 BUILT = Path(os.environ.get("OCT_BUILD", BUILD))
 OURS = {"qconvert": BUILT / "tools/qconvert/qconvert", "runner": BUILT / "bench/runner", "peaks": BUILT / "bench/peaks",
-        "provider": BUILT / "provider/libonnxruntime_ep_octet.so", "intel_device": BUILT / "bench/libintel_device.so"}
+        "provider": BUILT / "provider/libonnxruntime_ep_octet.so"}
 
 
 def build():

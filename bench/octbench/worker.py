@@ -38,7 +38,7 @@ def plugin_of(name, library, options=()):
         session_options = onnxruntime.SessionOptions()
         session_options.intra_op_num_threads, session_options.inter_op_num_threads, session_options.log_severity_level = threads, 1, 4
         devices = [d for d in onnxruntime.get_ep_devices() if d.ep_name == name and d.device.type == onnxruntime.OrtHardwareDeviceType.CPU]
-        if not devices:
+        if not devices: # OpenVINO's takes processors of Intel only
             raise RuntimeError(f"{name} does not take this processor")
         session_options.add_provider_for_devices(devices, {k: str(v(threads)) for k, v in options})
         session = onnxruntime.InferenceSession(model, session_options)
@@ -47,10 +47,8 @@ def plugin_of(name, library, options=()):
 
 
 def openvino_plugin():
-    """OpenVINO's plug-in behind bench/intel_device.c."""
     import onnxruntime_ep_openvino
-    os.environ["OCT_BENCH_OPENVINO"] = onnxruntime_ep_openvino.get_library_path()
-    return os.environ["OCT_BENCH_INTEL_DEVICE"]
+    return onnxruntime_ep_openvino.get_library_path()
 
 
 def openvino_of(model, data, threads):
