@@ -6,6 +6,13 @@
 #include <assert.h>
 #include <string.h>
 
+/* Elements of two vectors in another order; gcc and clang have it by different names. */
+#ifdef __clang__
+#define SHUFFLE(type, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(type, a, b, ...) __builtin_shuffle(a, b, (type){ __VA_ARGS__ })
+#endif
+
 enum {
     LIMIT = 128,
     COLUMNS = OCT_QCHAIN_COLUMNS,
@@ -101,7 +108,7 @@ static inline v16 add_up(v16 a, v16 b)
 
 static inline uint32_t largest(v16 v)
 {
-    v = larger(v, (v16)__builtin_shuffle((q2)v, (q2){ 1, 0 }));
+    v = larger(v, (v16)SHUFFLE(q2, (q2)v, (q2)v, 1, 0));
     v = larger(v, (v16)((q2)v >> 32));
     v = larger(v, (v16)((q2)v >> 16));
     v = larger(v, (v16)((q2)v >> 8));
@@ -110,7 +117,7 @@ static inline uint32_t largest(v16 v)
 
 static inline uint32_t total(h8 v)
 {
-    v += (h8)__builtin_shuffle((q2)v, (q2){ 1, 0 });
+    v += (h8)SHUFFLE(q2, (q2)v, (q2)v, 1, 0);
     v += (h8)((q2)v >> 32);
     v += (h8)((q2)v >> 16);
     return v[0];
@@ -511,23 +518,23 @@ static void plan_units(segment *s)
 /* Bytes of a and b in turn, from their first half and from their second. */
 static inline v16 low_turns(v16 a, v16 b)
 {
-    return __builtin_shuffle(a, b, (v16){ 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23 });
+    return SHUFFLE(v16, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
 
 static inline v16 high_turns(v16 a, v16 b)
 {
-    return __builtin_shuffle(a, b, (v16){ 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31 });
+    return SHUFFLE(v16, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
 /* Likewise of their 16-bit words. */
 static inline v16 low_words(v16 a, v16 b)
 {
-    return (v16)__builtin_shuffle((h8)a, (h8)b, (h8){ 0, 8, 1, 9, 2, 10, 3, 11 });
+    return (v16)SHUFFLE(h8, (h8)a, (h8)b, 0, 8, 1, 9, 2, 10, 3, 11);
 }
 
 static inline v16 high_words(v16 a, v16 b)
 {
-    return (v16)__builtin_shuffle((h8)a, (h8)b, (h8){ 4, 12, 5, 13, 6, 14, 7, 15 });
+    return (v16)SHUFFLE(h8, (h8)a, (h8)b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 
 static void write_quad(const segment *s, const quad *q, bool shuffled, oct_qchain_quad *at, int8_t *w)
