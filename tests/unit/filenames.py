@@ -13,9 +13,9 @@ from pathlib import Path
 # What each folder has one of.
 EVERYWHERE = {"README.md", "meson.build", "main.c"}
 
-ROOT = set(""".ci .clang-format .clang-tidy .editorconfig .git-blame-ignore-revs .github .gitignore .pre-commit-hooks.yaml CHANGELOG.md CITATION.cff CODE_OF_CONDUCT.md
+ROOT = set(""".ci .clang-format .clang-tidy .editorconfig .git-blame-ignore-revs .github .gitignore .pre-commit-hooks.yaml CHANGELOG.md CITATION.cff
     CONTRIBUTING.md LICENSE README.md SECURITY.md SKILL.md
-    action.yml bench cross docs examples include lib man meson.build meson_options.txt mkdocs.yml packaging provider python scripts share testdata tests
+    action.yml bench cross docs examples include lib man meson.build meson_options.txt packaging provider python scripts share testdata tests
     tools""".split())
 
 
