@@ -18,6 +18,7 @@ enum {
     OCT_TFL_MODEL_SIGNATURES = 7,
 
     OCT_TFL_CODE_DEPRECATED = 0, /* the operator as a byte: at most 127 */
+    OCT_TFL_CODE_CUSTOM = 1,     /* the name of an operator that the schema does not have */
     OCT_TFL_CODE_VERSION = 2,
     OCT_TFL_CODE_BUILTIN = 3,
     OCT_TFL_CODE_PLACEHOLDER = 127, /* of the byte, for operators with larger numbers */
@@ -33,11 +34,14 @@ enum {
     OCT_TFL_TENSOR_BUFFER = 2,
     OCT_TFL_TENSOR_NAME = 3,
     OCT_TFL_TENSOR_QUANTIZATION = 4,
+    OCT_TFL_TENSOR_VARIABLE = 5, /* keeps its content from run to run */
+    OCT_TFL_TENSOR_SPARSITY = 6,
     OCT_TFL_TENSOR_SIGNATURE = 7, /* the shape, -1 where a dimension is open */
     OCT_TFL_TENSOR_HAS_RANK = 8,
 
     OCT_TFL_QUANT_SCALE = 2,
     OCT_TFL_QUANT_ZERO_POINT = 3,
+    OCT_TFL_QUANT_DETAILS_TYPE = 4, /* 0: scales are as the fields say */
     OCT_TFL_QUANT_AXIS = 6,
 
     OCT_TFL_OPERATOR_CODE = 0,
@@ -45,8 +49,11 @@ enum {
     OCT_TFL_OPERATOR_OUTPUTS = 2,
     OCT_TFL_OPERATOR_OPTIONS_TYPE = 3,
     OCT_TFL_OPERATOR_OPTIONS = 4,
+    OCT_TFL_OPERATOR_INTERMEDIATES = 8, /* tensors that tell scales inside an LSTM */
 
     OCT_TFL_BUFFER_DATA = 0,
+    OCT_TFL_BUFFER_OFFSET = 1, /* of data that stand in the file behind the flatbuffer */
+    OCT_TFL_BUFFER_SIZE = 2,
 
     OCT_TFL_METADATA_NAME = 0,
     OCT_TFL_METADATA_BUFFER = 1,
@@ -54,21 +61,16 @@ enum {
     OCT_TFL_SIGNATURE_INPUTS = 0,
     OCT_TFL_SIGNATURE_OUTPUTS = 1,
     OCT_TFL_SIGNATURE_KEY = 2,
+    OCT_TFL_SIGNATURE_SUBGRAPH = 4,
 
     OCT_TFL_MAP_NAME = 0,
     OCT_TFL_MAP_TENSOR = 1,
 };
 
 typedef enum oct_tfl_type {
-    OCT_TFL_FLOAT32 = 0,
-    OCT_TFL_FLOAT16 = 1,
-    OCT_TFL_INT32 = 2,
-    OCT_TFL_UINT8 = 3,
-    OCT_TFL_INT64 = 4,
-    OCT_TFL_BOOL = 6,
-    OCT_TFL_INT16 = 7,
-    OCT_TFL_INT8 = 9,
-    OCT_TFL_FLOAT64 = 10,
+#define TYPE(name, number, bits) OCT_TFL_##name = number,
+#include "tflite/schema_types.inc"
+#undef TYPE
 } oct_tfl_type;
 
 typedef enum oct_tfl_padding { OCT_TFL_SAME = 0, OCT_TFL_VALID = 1 } oct_tfl_padding;
@@ -82,9 +84,11 @@ typedef enum oct_tfl_activation {
 
 /* The operators, by their numbers. */
 typedef enum oct_tfl_code {
-#define OPERATOR(name, number, options, int8, versions) OCT_TFL_##name = number,
-#include "tflite/schema_operators.inc"
-#undef OPERATOR
+#define CODE(name, number) OCT_TFL_##name = number,
+#define NAME(name, number)
+#include "tflite/schema_codes.inc"
+#undef CODE
+#undef NAME
 } oct_tfl_code;
 
 /* Slots of the operators' options; those that are not named here stay at their defaults. */

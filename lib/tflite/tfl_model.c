@@ -9,10 +9,10 @@
 enum { DATA_ALIGN = 16, RUNTIME_BYTES = 16 };
 
 static const struct {
-    const char *name, *runtimes;
+    const char *runtimes;
     int number, options, int8;
 } codes[] = {
-#define OPERATOR(name, number, options, int8, versions) { #name, versions, number, options, int8 },
+#define OPERATOR(name, number, options, int8, versions) { versions, number, options, int8 },
 #include "tflite/schema_operators.inc"
 #undef OPERATOR
 };
@@ -23,11 +23,6 @@ static size_t index_of(oct_tfl_code code)
     while (i + 1 < OCT_COUNT(codes) && codes[i].number != (int)code)
         i++;
     return i;
-}
-
-const char *oct_tfl_code_name(oct_tfl_code code)
-{
-    return codes[index_of(code)].name;
 }
 
 int oct_tfl_code_options(oct_tfl_code code)
@@ -49,22 +44,6 @@ const char *oct_tfl_code_runtime(oct_tfl_code code, int version, char dst[16])
     }
     snprintf(dst, 16, "%.*s", s ? (int)strcspn(s, " ") : 0, s ? s : "");
     return dst;
-}
-
-size_t oct_tfl_type_bytes(oct_tfl_type t)
-{
-    switch (t) {
-    case OCT_TFL_BOOL:
-    case OCT_TFL_INT8:
-    case OCT_TFL_UINT8: return 1;
-    case OCT_TFL_FLOAT16:
-    case OCT_TFL_INT16: return 2;
-    case OCT_TFL_FLOAT32:
-    case OCT_TFL_INT32: return 4;
-    case OCT_TFL_INT64:
-    case OCT_TFL_FLOAT64: return 8;
-    }
-    return 0;
 }
 
 /* ---- the tables ---- */

@@ -14,6 +14,8 @@ typedef struct oct_tfl_tensor {
     int rank;
     int32_t dims[OCT_MAX_RANK];
     int open;               /* a dimension that a program may change before a run, 1 in dims; -1: none */
+    bool more_open;         /* of a model that was read: there are several, and `open` is the first */
+    bool variable;          /* keeps its content from run to run */
     const oct_quant *quant; /* of its integers; NULL: none */
     int axis;               /* of several scales */
     const void *data;       /* a constant's, or NULL */
@@ -28,6 +30,7 @@ typedef struct oct_tfl_operator {
     int n_in, n_out;
     oct_flat_field field[OCT_TFL_FIELDS]; /* options other than their defaults */
     size_t n_fields;
+    const char *custom; /* the name of what the schema does not have (code is CUSTOM); else NULL */
 } oct_tfl_operator;
 
 /* A named input or output. */
@@ -45,9 +48,10 @@ typedef struct oct_tfl_model {
     oct_tfl_end *input, *output;
     size_t n_input, n_output;
     const char *name, *description; /* of the graph; of the model: who made it */
+    size_t n_subgraph;              /* of a model that was read, of which this is the first */
 } oct_tfl_model;
 
-/* The name of an operator, as "CONV_2D". */
+/* The name of an operator, as "CONV_2D"; "?" for a number that the schema does not have. */
 const char *oct_tfl_code_name(oct_tfl_code code);
 /* The number of its table of options; 0: it has none. */
 int oct_tfl_code_options(oct_tfl_code code);
@@ -56,8 +60,18 @@ int oct_tfl_code_int8(oct_tfl_code code);
 /* The first runtime that has a version, as "1.14.0"; "" where that is not known. */
 const char *oct_tfl_code_runtime(oct_tfl_code code, int version, char dst[16]);
 
-/* Bytes of an element; 0: the type has none here. */
+/* An option as a number or a real number; `absent` where the operator leaves it at its default. */
+int32_t oct_tfl_option(const oct_tfl_operator *op, int slot, int32_t absent);
+float oct_tfl_option_real(const oct_tfl_operator *op, int slot, float absent);
+
+/* The name of a type, as "INT8"; "?" for a number that the schema does not have. */
+const char *oct_tfl_type_name(oct_tfl_type t);
+/* Bits of an element; 0: they differ. */
+int oct_tfl_type_bits(oct_tfl_type t);
+/* Bytes of an element; 0: they differ, or several are packed into one. */
 size_t oct_tfl_type_bytes(oct_tfl_type t);
+/* The same type as graphs have it; OCT_UNDEFINED: they do not. */
+oct_dtype oct_tfl_type_dtype(oct_tfl_type t);
 
 /* Writes the model to an output that is open. OCT_EUNSUPPORTED if it is larger than a flatbuffer can be (2 GB), before
  * anything is written; OCT_ENOMEM. Errors of writing are kept in out. */
