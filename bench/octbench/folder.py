@@ -1,6 +1,5 @@
 """bench/models: models in float and int8, in our runtime and in ONNX Runtime."""
 import fnmatch
-import statistics
 import subprocess
 import sys
 

@@ -25,7 +25,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from pylib import peer, tool
+from pylib import peer
 from pylib.judge import Checker, options
 
 F, I64, COUNT = TensorProto.FLOAT, TensorProto.INT64, 48

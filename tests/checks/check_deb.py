@@ -13,7 +13,6 @@ Needs root, debootstrap, lintian, and the distribution's archive. Exit: 0 when a
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path

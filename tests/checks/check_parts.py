@@ -28,7 +28,7 @@ packages.need("numpy", "onnx", "onnxruntime")
 sys.path.append(str(Path(__file__).resolve().parents[1] / "generate"))  # for make_zoo
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, shape_inference
+from onnx import helper, shape_inference
 
 from pylib import digest_models, peer, quantizers, tool
 from pylib.rows import Rows

@@ -419,7 +419,7 @@ def onnx_cases(args, count, ort):
 def inside(args, count):
     import numpy as np
     import onnxruntime as ort
-    from pylib import digest_models, quantizers, tool
+    from pylib import digest_models, quantizers
     from pylib.rows import Rows
     ort.set_default_logger_severity(4)
     library = str(args.build / "provider/libonnxruntime_ep_octet.so")

@@ -3,7 +3,6 @@
 
 Each file is one family. tests/unit/test_ops_cases.c reads and runs them. Run from the repository root."""
 import os
-import sys
 from pathlib import Path
 
 import numpy as np

@@ -16,7 +16,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import packages
 
 packages.need("onnx", "onnxruntime")
-import onnx
 import onnxruntime.capi.onnxruntime_pybind11_state as ort
 from onnx import TensorProto, defs
 

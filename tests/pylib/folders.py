@@ -134,14 +134,6 @@ def transformers_js(folder, dtype="float32", words=WORDS, **shape):
     return folder
 
 
-def transformers_js_classes(folder):
-    encoder(folder / "onnx/model.onnx", classes=3)
-    put(folder / "config.json", {"architectures": ["BertForSequenceClassification"], "model_type": "bert", "hidden_size": 64, "num_labels": 3,
-                                 "id2label": {"0": "A", "1": "B", "2": "C"}, "vocab_size": WORDS})
-    tokenizer(folder)
-    return folder
-
-
 def optimum(folder, shared=False):
     """An encoder, and a decoder in three files, as for a model that translates."""
     net = Decoder(words=WORDS)

@@ -227,7 +227,7 @@ def suppress(boxes, scores, least, limit, most, most_of_class=False, best_alone=
         scores = np.where(np.arange(scores.shape[1]) == scores.argmax(1)[:, None], scores, -1)
     rows, classes = np.nonzero(scores >= least)
     table = np.column_stack([boxes[rows], scores[rows, classes], classes]) if len(rows) else np.zeros((0, 6))
-    kept, counts = [], {}
+    kept = []
     for row in table[np.argsort(-table[:, 4], kind="stable")]:
         if not most_of_class and len(kept) == most:
             break

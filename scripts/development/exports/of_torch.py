@@ -1,7 +1,6 @@
 """Networks of torch, torchvision, timm and transformers, with random weights."""
 import contextlib
 import io
-import logging
 import warnings
 
 import torch
