@@ -6,6 +6,7 @@
 Each layer is a Conv over one dimension (Unsqueeze, Conv, Squeeze, Add of the bias, Relu), the last one a small Conv with logits far below 0, of which Softmax sees the largest. All Add and Relu
 become parts of the integer layers. The last Conv's logits are rounded in steps that the lowest of them need, which alone decides the classes: it stays float if it costs nearly nothing, and not if
 it costs much, or without a budget. On samples that did not calibrate, in ONNX Runtime's exact kernels, the probabilities must be near those of the float model.
+Only targets with tables of costs know that a layer in float takes nearly nothing: for others the same network has all its Conv on integers.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -27,6 +28,8 @@ from pylib.judge import Checker, options, sqnr
 
 LENGTH, INPUT, CLASSES = 24, 16, 9
 LEAST = 30      # dB behind Softmax
+COSTS = ("onnxruntime-x86", "onnxruntime-vnni", "onnxruntime-arm64")     # targets with tables of costs, their own or inherited
+WITHOUT = ("generic", "openvino", "litert", "tensorrt")
 
 
 def write(path, wide, hidden):
@@ -72,7 +75,9 @@ def main():
         calib, rows = (rng.normal(0, 1, (n, INPUT, LENGTH)).astype(np.float32) for n in (64, 40))
         np.save(c.folder / "calib.npy", calib)
         model, out = c.folder / "float.onnx", c.folder / "out.onnx"
-        for name, wide, hidden, more, floats in (("small and wide", 150, 200, [], ["conv2"]), ("no budget", 150, 200, ["--budget", "0"], []), ("of some work", 150, 4, [], [])):
+        cases = [("small and wide", 150, 200, [], ["conv2"]), ("no budget", 150, 200, ["--budget", "0"], []), ("of some work", 150, 4, [], [])]
+        cases += [(f"for {t}", 150, 200, ["--target", t], ["conv2"]) for t in COSTS] + [(f"for {t}", 150, 200, ["--target", t], []) for t in WITHOUT]
+        for name, wide, hidden, more, floats in cases:
             write(model, wide, hidden)
             want = run_ort(model, rows)
             report = c.convert(model, out, "--data", c.folder / "calib.npy", *more)
