@@ -60,8 +60,8 @@ class Box:
 
     def call(self, tool, *args, **kw):
         binary = self.build / "tools" / tool / tool
-        return subprocess.run([binary, *args], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              errors="replace", timeout=120 * self.slow, **kw)
+        kw.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.run([binary, *args], cwd=self.folder, capture_output=True, text=True, errors="replace", timeout=120 * self.slow, **kw)
 
     def works(self, tool, *args, **kw):
         """The call must succeed; what it prints."""

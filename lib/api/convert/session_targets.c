@@ -4,6 +4,7 @@
 #include "api/answer.h"
 #include "api/convert/session_int.h"
 #include "base/io.h"
+#include "onnx/model.h"
 
 #include <string.h>
 
@@ -12,6 +13,7 @@ typedef struct comparison {
     const oct_session_host *h;
     oct_arena *arena;
     octet_texts targets;
+    oct_model *m;        /* read once: each target takes a copy */
     const char **output; /* [targets.n]: the file of each */
     const char *now;     /* the target at work */
     oct_buf measure;     /* what was measured */
@@ -60,9 +62,8 @@ static oct_status check(const comparison *c, oct_err *err)
                    { "sensitivity-file", x->sensitivity_file != NULL } };
     if (!c->targets.n)
         return oct_fail(err, OCT_EUSAGE, "there is no target to convert for");
-    if (!x->model || (!x->model_data && strcmp(x->model, "-") == 0))
-        return oct_fail(err, OCT_EUSAGE,
-                        "a model for several targets is read several times, which - is not: give a file");
+    if (!x->model)
+        return oct_fail(err, OCT_EUSAGE, "there is no model: its name is NULL");
     for (size_t i = 0; i < OCT_COUNT(of_one); i++)
         if (of_one[i].given)
             return oct_fail(err, OCT_EUSAGE, "--%s is about one model, and --target names %zu", of_one[i].option,
@@ -109,10 +110,13 @@ static void say_progress(void *arg, const char *what, int64_t done, int64_t tota
         v.progress(v.arg, what, done, total);
 }
 
+/* All targets get what one reading of the file gave, whatever happens to it meanwhile. */
 static oct_status load(void *arg, const char *path, oct_model **m, oct_err *err)
 {
-    const oct_voice v = ((comparison *)arg)->h->voice;
-    return v.load(v.arg, path, m, err);
+    comparison *c = arg;
+    if (!c->m)
+        OCT_TRY(oct_load(c->h->voice, path, c->x->model_data, c->x->model_size, &c->m, err));
+    return oct_model_copy(c->m, m, err);
 }
 
 static void put_row(comparison *c, const oct_session *s, oct_json *j)
@@ -148,7 +152,7 @@ static oct_status run(comparison *c, size_t i, oct_json *j, oct_err *err)
     x.output = c->output[i];
     x.in_memory = c->quiet;
     x.dry_run = false;
-    h.voice = (oct_voice){ say_note, say_progress, c, c->h->voice.load ? load : NULL };
+    h.voice = (oct_voice){ say_note, say_progress, c, load };
     h.command = NULL;
     oct_status st = oct_session_open(&x, &h, &s, err);
     if (st == OCT_OK)
@@ -193,7 +197,7 @@ static void put_answer(const void *of, oct_json *j)
     const comparison *c = of;
     oct_buf text = OCT_BUF_INIT, command = OCT_BUF_INIT;
     const octet_convert_options *x = c->x;
-    const bool files = !x->model_data && !x->samples.get;
+    const bool files = !x->model_data && !x->samples.get && strcmp(x->model, "-") != 0;
     oct_json_open(j, "answer", '[');
     if (c->untested.len) {
         oct_buf_printf(&text, "Untested on a device: %s. What they run is known from their documents.",
@@ -247,6 +251,7 @@ oct_status oct_targets_convert(const octet_convert_options *x, octet_texts targe
         .x = x, .h = h, .targets = targets, .arena = oct_arena_create(), .quiet = x->dry_run || x->in_memory
     };
     const oct_status s = c.arena ? compare(&c, to, err) : oct_nomem(err);
+    oct_model_free(c.m);
     oct_buf_free(&c.measure);
     oct_buf_free(&c.untested);
     oct_buf_free(&c.missed);
