@@ -155,12 +155,26 @@ static oct_status check_name(const parse *p, const oct_cli_opt *o, const char *v
     return OCT_EUSAGE;
 }
 
+/* The first name of a list, up to a comma; NULL: no memory. files: a path may have commas, too, and the longest that
+ * exists is meant. */
+static const char *first_name(const parse *p, bool files, const char *list)
+{
+    size_t n = strlen(list);
+    for (; files && n > strcspn(list, ","); n--) {
+        if (list[n] && list[n] != ',')
+            continue;
+        const char *path = oct_arena_strndup(p->cli->arena, list, n);
+        if (!path || (strchr(path, '/') && oct_path_exists(path)))
+            return path;
+    }
+    return oct_arena_strndup(p->cli->arena, list, strcspn(list, ","));
+}
+
 static oct_status set_names(parse *p, oct_cli_live *l, const char *value, oct_err *err)
 {
     oct_cli_list *list = l->o.var;
     for (const char *s = value;;) {
-        size_t n = strcspn(s, ",");
-        const char *one = oct_arena_strndup(p->cli->arena, s, n), *name = one;
+        const char *one = first_name(p, l->o.lo, s), *name = one;
         if (!one)
             return oct_nomem(err);
         if (!l->o.lo || !strchr(one, '/'))
@@ -169,9 +183,10 @@ static oct_status set_names(parse *p, oct_cli_live *l, const char *value, oct_er
             if (strcmp(list->v[i], name) == 0)
                 return oct_fail(err, OCT_EUSAGE, "--%s: '%s' is given twice", l->o.name, name);
         OCT_TRY(push(p->cli, list, &l->cap, name, err));
-        if (!s[n])
+        s += strlen(one);
+        if (!*s)
             return OCT_OK;
-        s += n + 1;
+        s++;
     }
 }
 
