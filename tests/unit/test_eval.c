@@ -711,6 +711,10 @@ static void goals_in_words(void **state)
     limit.value = 0.001;
     g = oct_eval_judge(&s, &limit);
     assert_true(g.missed && g.unsure && g.samples == 1600);
+    limit.value = 0.00401; /* 400 (0.006 / 0.00001)^2 = 1.4e8 */
+    g = oct_eval_judge(&s, &limit);
+    assert_true(!g.missed && g.unsure && g.samples == 0);
+    assert_non_null(strstr(oct_report_gate(text, &s, &limit), "400 samples cannot tell, nor would 100000"));
     limit.value = 0.02;
     g = oct_eval_judge(&s, &limit);
     assert_true(!g.missed && !g.unsure && g.samples == 0);
@@ -741,6 +745,24 @@ static void goals_in_words(void **state)
     }
     limit = (oct_drop_limit){ 1, false };
     assert_int_equal(oct_drop_limit_check(&limit, metric_of("mse"), NULL), OCT_OK);
+}
+
+/* Without an interval nothing is called better or worse. */
+static void few_samples_in_words(void **state)
+{
+    char text[OCT_GATE_TEXT];
+    oct_eval_score s = { .metric = metric_of("top1"), .reference = 0.9, .drop = 0.02, .lo = NAN, .hi = NAN, .n = 4 };
+    const oct_drop_limit limit = { 0.01, false };
+    assert_string_equal(oct_report_drop(text, &s), "-2.00 points, too few samples to tell");
+    assert_string_equal(
+        oct_report_gate(text, &s, &limit),
+        "top1: -2.00 points, at most 1 point worse is allowed: missed, but 4 samples are too few for an "
+        "interval: at least 10 are needed");
+    s.n = 400; /* one number of a command for all of them */
+    assert_string_equal(oct_report_drop(text, &s), "-2.00 points");
+    s.lo = 0.01;
+    s.hi = 0.03;
+    assert_string_equal(oct_report_drop(text, &s), "-2.00 points (95 %: -3.00 to -1.00, n = 400), worse");
 }
 
 static void xml_is_safe(void **state)
@@ -923,6 +945,7 @@ int main(void)
         cmocka_unit_test(changes_have_one_sign),
         cmocka_unit_test(few_samples_are_said),
         cmocka_unit_test(goals_in_words),
+        cmocka_unit_test(few_samples_in_words),
         cmocka_unit_test(xml_is_safe),
         cmocka_unit_test(tokens_are_surprising),
         cmocka_unit_test(speeds),

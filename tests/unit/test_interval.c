@@ -335,6 +335,9 @@ static void verdicts(void **state)
     assert_int_equal(oct_interval_samples(&d, 100, -0.005), 180);
     assert_int_equal(oct_interval_samples(&d, 1234, 0), 5000);
     assert_int_equal(oct_interval_samples(&d, 100, 0.01), 0);
+    /* 100 (0.02 / 0.0007)^2 = 81632.7; 100 (0.02 / 0.0006)^2 = 111111, which nobody collects. */
+    assert_int_equal(oct_interval_samples(&d, 100, 0.0107), 82000);
+    assert_int_equal(oct_interval_samples(&d, 100, 0.0106), 0);
 }
 
 int main(void)

@@ -32,7 +32,8 @@ static void put_accuracy(const oct_item *report, const oct_item *model, oct_buf 
     const double db = oct_item_number(model, "output_sqnr_db");
     char text[32];
     if (m && !oct_item_true(m, "relative")) {
-        const bool noise = oct_item_true(drop, "within_noise"), worse = oct_item_number(drop, "value") > 0,
+        const bool noise = oct_item_true(drop, "within_noise") || isnan(oct_item_number(drop, "low")),
+                   worse = oct_item_number(drop, "value") > 0,
                    same = oct_item_number(drop, "value") == 0 && oct_item_number(drop, "low") == 0 &&
                           oct_item_number(drop, "high") == 0;
         oct_buf_printf(b, "%s: %s %s.",

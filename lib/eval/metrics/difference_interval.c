@@ -165,7 +165,7 @@ uint64_t oct_interval_samples(const oct_interval *i, uint64_t n, double value)
 {
     const double apart = fabs(value - i->mean), half = value > i->mean ? i->hi - i->mean : i->mean - i->lo;
     const double want = (double)n * (half / apart) * (half / apart);
-    if (!(apart > 0) || !(want <= 1e15)) /* also if it is NaN */
+    if (!(apart > 0) || !(want <= OCT_INTERVAL_MOST)) /* also if it is NaN */
         return 0;
     uint64_t least = (uint64_t)ceil(want), unit = 1;
     while (least / unit > 99)

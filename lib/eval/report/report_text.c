@@ -20,19 +20,22 @@ static int put_change(char *dst, size_t size, const oct_eval_score *s)
                : snprintf(dst, size, change == 0 ? "%.4g" : "%+.4g", change);
 }
 
-/* What the change means, so that nobody has to know which way is better. */
+/* What the change means, so that nobody has to know which way is better; nothing where no interval says that it is
+ * more than chance. */
 static const char *meaning(const oct_eval_score *s)
 {
     if (s->within_noise)
         return s->hi > s->lo ? ", within noise" : "";
+    if (oct_eval_lacks_interval(s))
+        return "";
     return s->metric->lost || s->drop == 0 ? "" : s->drop < 0 ? ", better" : ", worse";
 }
 
-const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s)
+static int put_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s)
 {
     dst[0] = 0;
     if (isnan(s->drop))
-        return dst;
+        return 0;
     const bool points = oct_metric_in_percent(s->metric);
     const double unit = points ? 100 : 1;
     const oct_interval change = oct_eval_change(s);
@@ -42,7 +45,15 @@ const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s)
                       points ? " (95 %%: %.2f to %.2f, n = %llu)" : " (95 %%: %.4g to %.4g, n = %llu)",
                       change.lo * unit, change.hi * unit, (unsigned long long)s->n);
     if (n > 0 && n < OCT_DROP_TEXT)
-        snprintf(dst + n, (size_t)(OCT_DROP_TEXT - n), "%s", meaning(s));
+        n += snprintf(dst + n, (size_t)(OCT_DROP_TEXT - n), "%s", meaning(s));
+    return n;
+}
+
+const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s)
+{
+    const int n = put_drop(dst, s);
+    if (n > 0 && n < OCT_DROP_TEXT && s->drop != 0 && oct_eval_has_few(s))
+        snprintf(dst + n, (size_t)(OCT_DROP_TEXT - n), ", too few samples to tell");
     return dst;
 }
 
@@ -112,8 +123,10 @@ static const char *certainty(char dst[120], const oct_eval_score *s, const oct_e
                          : ", and the whole interval is within the limit";
     n = snprintf(dst, 120, ", but the limit lies inside the interval: %llu samples cannot tell",
                  (unsigned long long)s->n);
-    if (g->samples && n > 0 && n < 120)
+    if (n > 0 && n < 120 && g->samples)
         snprintf(dst + n, (size_t)(120 - n), ", about %llu would", (unsigned long long)g->samples);
+    else if (n > 0 && n < 120)
+        snprintf(dst + n, (size_t)(120 - n), ", nor would %d", OCT_INTERVAL_MOST);
     return dst;
 }
 
@@ -129,11 +142,12 @@ const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, co
              : limit_said == 1 ? "%.4g point worse is"
                                : "%.4g points worse are",
              limit_said);
+    put_drop(drop, s);
     if (isnan(s->drop))
         snprintf(dst, OCT_GATE_TEXT, "%s is not a number: missed", s->metric->name);
     else
-        snprintf(dst, OCT_GATE_TEXT, "%s: %s, at most %s allowed: %s%s", s->metric->name, oct_report_drop(drop, s),
-                 allowed, g.missed ? "missed" : "met", certainty(sure, s, &g));
+        snprintf(dst, OCT_GATE_TEXT, "%s: %s, at most %s allowed: %s%s", s->metric->name, drop, allowed,
+                 g.missed ? "missed" : "met", certainty(sure, s, &g));
     return dst;
 }
 

@@ -22,8 +22,7 @@ enum { USEFUL_DB = 20 };   /* dB: below this, the loss is said with what helps, 
 #define A_POINT 0.01       /* a share of the samples: an interval that allows a larger loss is said */
 #define FIVE_POINTS 0.05   /* the same for samples without labels, where close decisions change in both directions */
 enum { SAME_PERCENT = 2 }; /* files that differ by less are said to be as large */
-enum { MOST_NEEDED = 100000 };
-enum { LEAST_FEW = 2 }; /* layers: the one that computes a value, and one that reads it */
+enum { LEAST_FEW = 2 };    /* layers: the one that computes a value, and one that reads it */
 
 /* ---- a few layers ---- */
 
@@ -303,8 +302,8 @@ static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
         c, 0,
         "%llu samples cannot exclude a loss of %s of up to %.1f points (95 %%): %s%.0f would show one of %.0f point%s; "
         "give more with --data, or a limit with %s",
-        (unsigned long long)x->n, x->metric->name, 100 * x->hi, n > MOST_NEEDED ? "more than " : "about ",
-        fmin(n, MOST_NEEDED), 100 * points, points > A_POINT ? "s" : "",
+        (unsigned long long)x->n, x->metric->name, 100 * x->hi, n > OCT_INTERVAL_MOST ? "more than " : "about ",
+        fmin(n, OCT_INTERVAL_MOST), 100 * points, points > A_POINT ? "s" : "",
         x->metric->relative ? "--min-agreement 95%" : "--max-drop 1%");
 }
 
