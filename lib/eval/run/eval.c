@@ -443,6 +443,7 @@ static oct_status score_sample(ev_evaluation *e, const oct_batch *b, size_t i, o
     if (e->kase.classes && label >= (int64_t)e->kase.classes) {
         oct_fail(err, OCT_EMALFORMED, "%s: label %lld, but the model has %zu classes (counted from 0)", b->names[i],
                  (long long)label, e->kase.classes);
+        oct_hint(err, "labels that count from 1 need 1 subtracted");
         return OCT_EMALFORMED;
     }
     for (size_t k = 0; k < e->n_subject; k++)

@@ -70,9 +70,12 @@ static oct_status classes_add(oct_set *s, const oct_set_view *v, oct_err *err)
     if (t->codes && t->n == 1)
         return add_answer(c, v->label, t->v[0], v->name, err);
     const size_t n = t->n == 1 ? 2 : t->n;
-    if (!t->n || (uint64_t)v->label >= n || n > INT32_MAX)
-        return oct_fail(err, OCT_EMALFORMED, "%s: label %lld, but output '%s' has %zu classes (counted from 0)",
-                        v->name, (long long)v->label, t->name, n);
+    if (!t->n || (uint64_t)v->label >= n || n > INT32_MAX) {
+        oct_fail(err, OCT_EMALFORMED, "%s: label %lld, but output '%s' has %zu classes (counted from 0)", v->name,
+                 (long long)v->label, t->name, n);
+        oct_hint(err, "labels that count from 1 need 1 subtracted");
+        return OCT_EMALFORMED;
+    }
     if (!OCT_SET_GROW(c->v, s->n, c->cap))
         return oct_nomem(err);
     c->v[s->n++] = (pair){ (int32_t)v->label, found_class(s->judging->rule, t) };

@@ -324,11 +324,28 @@ static bool say_dynamic(oct_conversion *c, const oct_eval_score *x)
     return true;
 }
 
+/* A float model that guesses is fed wrongly: ranges are then those of values that never occur. */
+static void warn_of_guesses(oct_conversion *c)
+{
+    for (size_t i = 0; c->verdict && i < c->verdict->n_scores; i++) {
+        const oct_eval_score *x = &c->verdict->models[0].scores[i];
+        if (!oct_eval_is_guess(x))
+            continue;
+        oct_conversion_say(
+            c, OCT_NOTE_WARNING,
+            "%s of the float model is %.3g %% of %llu samples, and guessing has %.3g %%: do --preprocess "
+            "and the order of the labels fit it?",
+            x->metric->name, 100 * x->value, (unsigned long long)x->n, 100 * x->chance);
+        return;
+    }
+}
+
 void oct_conversion_warn_of_loss(oct_conversion *c)
 {
     const oct_eval_score *x = oct_conversion_score(c);
     const oct_culprits *k = &c->culprits;
     char helps[REMEDY_TEXT], hint[REMEDY_TEXT + 80];
+    warn_of_guesses(c);
     remedy(c, helps);
     snprintf(hint, sizeof hint, "%s%s--sensitivity shows what causes it, --policy FILE leaves layers float", helps,
              *helps ? "; " : "");
