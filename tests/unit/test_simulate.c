@@ -1615,6 +1615,11 @@ static void losses_are_warned_of(void **state)
 /* The float model's score in verdicts that are about the other. */
 static oct_eval_score of_float = { .value = 0.9, .chance = 0.1, .n = 400 };
 
+static oct_status never_asked(const oct_graph *g, oct_err *err)
+{
+    return oct_fail(err, OCT_EUNSUPPORTED, "nothing is written here");
+}
+
 /* Below 20 dB there is a warning that fails nothing, and it names what was tried, or marks a guess. */
 static void remedies_are_named(void **state)
 {
@@ -1653,6 +1658,18 @@ static void remedies_are_named(void **state)
             assert_true(poor || strstr(c.warnings[0], "output SQNR 19.4 dB is below 20; "));
             oct_arena_destroy(c.arena);
         }
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) { /* a file of another form than ONNX's has no other scheme */
+        oct_conversion c = { .o.writable = never_asked,
+                             .sqnr = 19.4,
+                             .arena = oct_arena_create(),
+                             .remedy = cases[i].found,
+                             .dynamic = cases[i].dynamic,
+                             .sensitivity = cases[i].s };
+        oct_conversion_warn_of_loss(&c);
+        assert_true(c.n_warnings == 1 && !strstr(c.warnings[0], "--scheme"));
+        assert_int_equal(strstr(c.warnings[0], "--budget 32 ") != NULL, cases[i].found.budget > 0);
+        oct_arena_destroy(c.arena);
+    }
 }
 
 static void keep_note(void *arg, int level, const char *text)

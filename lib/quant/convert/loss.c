@@ -228,6 +228,8 @@ oct_cure oct_conversion_cure(const oct_conversion *c)
     const oct_dynamic_trial *d = &c->dynamic;
     const bool budget = c->remedy.budget > 0, stored = s && c->o.job.scheme != OCT_SCHEME_STORED &&
                                                        s->weights.sqnr >= USEFUL_DB && s->weights.sqnr > c->sqnr;
+    if (c->o.writable) /* another form of file, which has no other scheme */
+        return (oct_cure){ .budget = budget ? ceil(100 * c->remedy.budget) : 0, .sqnr = budget ? c->remedy.sqnr : NAN };
     /* Stored weights and layers in float gain no time, so that they come after dynamic ranges that are of use. */
     if (d->gains && (d->sqnr >= USEFUL_DB || (!stored && !(budget && c->remedy.sqnr >= d->sqnr))))
         return (oct_cure){ .scheme = "dynamic", .sqnr = d->sqnr };
