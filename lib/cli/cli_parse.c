@@ -370,6 +370,9 @@ static oct_status too_many(const parse *p, size_t at, oct_err *err)
     oct_fail(err, OCT_EUSAGE, "unexpected argument '%s'", p->pos.v[at]);
     for (size_t i = 0; p->spilled && i < p->pos.n; i++)
         oct_cli_pattern_hint(p->cli, p->spilled->o.name, p->pos.v[i], err);
+    const oct_cli_live *out = find_letter(p->cli, 'o');
+    if (out && out->o.kind == OCT_CLI_OUT && !out->times && p->pos.v[at][0] != '-' && !oct_path_exists(p->pos.v[at]))
+        oct_hint(err, "a file to write is named with -o: -o %s", p->pos.v[at]);
     return OCT_EUSAGE;
 }
 

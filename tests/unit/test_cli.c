@@ -247,11 +247,13 @@ static void mistakes_are_explained(void **state)
         "qtest: 1 TABLE given, at least 2 needed\n  hint: usage: qtest merge TABLE... --output FILE [options]\n");
     expect_usage("merge|a|b",
                  "qtest: --output is missing\n  hint: usage: qtest merge TABLE... --output FILE [options]\n");
+    expect_usage("a|b", "qtest: unexpected argument 'b'\n  hint: a file to write is named with -o: -o b\n");
+    expect_usage("a|/", "qtest: unexpected argument '/'\n  hint: 'qtest --help' shows the options\n");
+    expect_usage("a|-o|x|b", "qtest: unexpected argument 'b'\n  hint: 'qtest --help' shows the options\n");
     expect_usage("", "qtest: MODEL is missing\n  hint: usage: qtest MODEL [options]\n");
     expect_usage("pair|a", "qtest: SECOND is missing\n  hint: usage: qtest pair FIRST SECOND [options]\n");
     expect_usage("pair", "qtest: FIRST is missing\n  hint: usage: qtest pair FIRST SECOND [options]\n");
     static const char *const plain[][2] = {
-        { "a|b", "unexpected argument 'b'" },
         { "m|--drop=0x1|-dx", "--drop: '0x1' is not a number" },
         { "m|--drop=inf|-dx", "--drop: inf is not between 0 and 1" },
         { "m|-l|--layers", "--layers is given twice" },

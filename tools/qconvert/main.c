@@ -125,14 +125,14 @@ static const char *meant(const char *option, const char *word, const char **hint
         { "scheme", "q4", "weights of 4 bits are --scheme weight-only" },
         { "scheme", "float16", "that is --scheme fp16" },
         { "scheme", "bfloat16", "that is --scheme bf16" },
+        { "target", "gpu", "an NVIDIA GPU is --target tensorrt, one of Intel --target openvino-gpu" },
+        { "target", "cuda", "what runs 8 bits on an NVIDIA GPU is --target tensorrt" },
         { "scheme", "qat", "training is not done here; what a trained model has quantized stays as it is" },
     };
-    if (strcmp(option, "target") == 0)
-        return oct_target_called(word);
     for (size_t i = 0; i < OCT_COUNT(words); i++)
         if (strcmp(option, words[i].option) == 0 && strcasecmp(word, words[i].word) == 0)
             *hint = words[i].hint;
-    return NULL;
+    return strcmp(option, "target") == 0 ? oct_target_called(word) : NULL;
 }
 
 /* Other words that are meant, for what is mistyped. */

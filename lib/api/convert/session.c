@@ -175,10 +175,27 @@ static void keep_graph(void *arg, const char *step, const oct_graph *g)
 
 /* ---- options ---- */
 
+/* Whoever gives such a name expects what it says, and would find an ONNX file. */
+static oct_status refuse_ending(const char *output, const char *dot, oct_err *err)
+{
+    static const char *const others[] = { ".engine",  ".trt",       ".plan", ".dlc", ".rknn",  ".hef",
+                                          ".mlmodel", ".mlpackage", ".xml",  ".ort", ".espdl", ".pt",
+                                          ".pth",     ".keras",     ".h5",   ".gguf" };
+    for (size_t i = 0; dot && i < OCT_COUNT(others); i++) {
+        if (strcasecmp(dot, others[i]) != 0)
+            continue;
+        oct_fail(err, OCT_EUSAGE, "%s: what is written is an .onnx or .tflite file, no %s", output, others[i]);
+        oct_hint(err, "write an .onnx file: the runtime's own tool makes its file from that");
+        return OCT_EUSAGE;
+    }
+    return OCT_OK;
+}
+
 /* A .tflite file is asked for by its name, too, and is for LiteRT unless another target is given. */
 static oct_status read_format(octet_convert_options *x, oct_err *err)
 {
     const char *dot = x->output ? strrchr(x->output, '.') : NULL;
+    OCT_TRY(refuse_ending(x->output, dot, err));
     if (dot && strcasecmp(dot, ".tflite") == 0) {
         if (x->format && strcmp(x->format, OCT_FORMAT_TFLITE) != 0)
             return oct_fail(err, OCT_EUSAGE, "%s: --format %s is a form of .onnx files", x->output, x->format);

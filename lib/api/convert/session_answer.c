@@ -397,7 +397,7 @@ static void put_floats(answer *a)
         for (size_t k = 0; k < OPERATORS && x->op[k]; k++)
             oct_buf_printf(&a->text, "%s%zu %s", k ? ", " : "", x->of_op[k], x->op[k]);
         if (x->others)
-            oct_buf_printf(&a->text, ", %zu others", x->others);
+            oct_buf_printf(&a->text, ", %zu other%s", x->others, x->others == 1 ? "" : "s");
         oct_buf_printf(&a->text, " (%s%s): ", x->first, x->n > 1 ? " ..." : "");
         oct_session_reason(strncmp(x->why, left, sizeof left - 1) == 0 ? x->why + sizeof left - 1 : x->why, &a->text);
         oct_buf_puts(&a->text, ".");

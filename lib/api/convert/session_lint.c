@@ -201,7 +201,7 @@ static void put_groups(answer *a, group *g, size_t n, const char *about)
         for (size_t k = 0; k < GROUP_OPS && g[i].op[k]; k++)
             oct_buf_printf(&a->text, "%s%zu %s", k ? ", " : "", g[i].of_op[k], g[i].op[k]);
         if (g[i].others)
-            oct_buf_printf(&a->text, ", %zu others", g[i].others);
+            oct_buf_printf(&a->text, ", %zu other%s", g[i].others, g[i].others == 1 ? "" : "s");
         oct_buf_printf(&a->text, " (%s%s): ", g[i].first, g[i].n > 1 ? " ..." : "");
         oct_session_reason(g[i].why, &a->text);
         oct_buf_puts(&a->text, ".");
