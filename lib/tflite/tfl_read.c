@@ -548,7 +548,7 @@ oct_status oct_tfl_model_read(const void *data, size_t size, const char *path, o
     reading r = { .m = m, .arena = arena, .err = err };
     *m = (oct_tfl_model){ .arena = arena };
     const oct_status s = read_model(&r, data, size);
-    if (s != OCT_OK)
+    if (s != OCT_OK && path)
         oct_within(err, "%s", path);
     return s;
 }

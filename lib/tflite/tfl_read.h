@@ -21,8 +21,9 @@ bool oct_tfl_is_model(const void *data, size_t size);
  *     widths of schema_options.inc.
  * Inputs and outputs have the names of the file's signature, else those of their tensors, which may be "".
  *
- * path is for messages. OCT_EMALFORMED names the tensor or operator; OCT_EUNSUPPORTED: sparse tensors, scales by
- * blocks, rank above 8, another version of the schema; OCT_ENOMEM. Memory is bounded by a multiple of the file's size.
+ * path is for messages; NULL: they do not name it. OCT_EMALFORMED names the tensor or operator; OCT_EUNSUPPORTED:
+ * sparse tensors, scales by blocks, rank above 8, another version of the schema; OCT_ENOMEM. Memory is bounded by a
+ * multiple of the file's size.
  */
 oct_status oct_tfl_model_read(const void *data, size_t size, const char *path, oct_arena *arena, oct_tfl_model *m,
                               oct_err *err);

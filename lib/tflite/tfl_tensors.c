@@ -86,43 +86,10 @@ bool oct_tfl_one_real(const oct_tfl_writer *w, int value, float *x)
 
 /* ---- orders ---- */
 
-oct_tfl_order oct_tfl_plain(void)
-{
-    oct_tfl_order o;
-    for (int i = 0; i < OCT_MAX_RANK; i++)
-        o.d[i] = (int8_t)i;
-    return o;
-}
-
-oct_tfl_order oct_tfl_channels_last(int rank)
-{
-    oct_tfl_order o = oct_tfl_plain();
-    for (int i = 1; i + 1 < rank; i++)
-        o.d[i] = (int8_t)(i + 1);
-    if (rank > 2)
-        o.d[rank - 1] = 1;
-    return o;
-}
-
-bool oct_tfl_same_order(const oct_tfl_order *a, const oct_tfl_order *b, int rank)
-{
-    return memcmp(a->d, b->d, (size_t)rank) == 0;
-}
-
 oct_tfl_order oct_tfl_order_of(const oct_tfl_writer *w, int value)
 {
     const oct_tfl_state *s = &w->value[value];
     return s->n && !oct_value_is_constant(&w->g->value[value]) ? s->form[0].order : oct_tfl_plain();
-}
-
-int oct_tfl_axis(const oct_tfl_order *o, int rank, int64_t axis)
-{
-    if (axis < 0)
-        axis += rank;
-    for (int i = 0; i < rank; i++)
-        if (o->d[i] == axis)
-            return i;
-    return 0;
 }
 
 /* ---- tensors ---- */

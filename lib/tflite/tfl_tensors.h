@@ -8,11 +8,7 @@
 #define OCT_TFLITE_TFL_TENSORS_H
 
 #include "tflite/tfl_model.h"
-
-/* Axis i of a tensor is axis d[i] of the value. */
-typedef struct oct_tfl_order {
-    int8_t d[OCT_MAX_RANK];
-} oct_tfl_order;
+#include "tflite/tfl_order.h"
 
 /* OWN: as the value is: integers where it is quantized. */
 typedef enum oct_tfl_kind { OCT_TFL_OWN, OCT_TFL_REAL } oct_tfl_kind;
@@ -75,13 +71,8 @@ bool oct_tfl_one_real(const oct_tfl_writer *w, int value, float *x);
 
 /* ---- orders ---- */
 
-oct_tfl_order oct_tfl_plain(void);
-oct_tfl_order oct_tfl_channels_last(int rank);
 /* The order in which the value already has a tensor, the best known one; plain for constants. */
 oct_tfl_order oct_tfl_order_of(const oct_tfl_writer *w, int value);
-bool oct_tfl_same_order(const oct_tfl_order *a, const oct_tfl_order *b, int rank);
-/* Where axis `axis` of the value stands. */
-int oct_tfl_axis(const oct_tfl_order *o, int rank, int64_t axis);
 
 /* ---- tensors ---- */
 

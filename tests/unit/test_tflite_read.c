@@ -1,4 +1,5 @@
 /* Reading .tflite: what was written is read as it was, and wrong bytes are an error that says where. */
+#include "tflite/read/tflite_read.h"
 #include "tflite/tfl_read.h"
 #include "tflite/tflite.h"
 
@@ -178,7 +179,17 @@ static bool said_where(const oct_err *err)
     return strncmp(err->text, "m.tflite: ", 10) == 0 && err->hint[0];
 }
 
-/* Each byte in turn gets other values, and the file ends at each place: a model or an error with a remedy. */
+/* The graph of a file, or why there is none. */
+static oct_status graph_of(const void *data, size_t size, oct_graph **g, oct_buf *notes, oct_err *err)
+{
+    const char *maker;
+    *g = oct_graph_create();
+    assert_non_null(*g);
+    return oct_tflite_read(data, size, *g, &maker, notes, err);
+}
+
+/* Each byte in turn gets other values, and the file ends at each place: a model or an error with a remedy. So it is for
+ * the graph, which holds. */
 static void any_byte_may_be_wrong(void **state)
 {
     const file f = a_file();
@@ -198,6 +209,16 @@ static void any_byte_may_be_wrong(void **state)
             refused += s != OCT_OK;
             if (s != OCT_OK && ((s != OCT_EMALFORMED && s != OCT_EUNSUPPORTED) || !said_where(&err)))
                 fail_msg("byte %zu, %zu: status %d: %s", i, k, (int)s, err.text);
+            oct_buf notes = OCT_BUF_INIT;
+            oct_graph *g;
+            oct_err why = OCT_ERR_INIT;
+            const oct_status t = graph_of(copy, size, &g, &notes, &why);
+            if (t == OCT_OK)
+                assert_int_equal(oct_graph_check(g, &why), OCT_OK);
+            else if (t != OCT_EMALFORMED && t != OCT_EUNSUPPORTED)
+                fail_msg("byte %zu, %zu: status %d: %s", i, k, (int)t, why.text);
+            oct_graph_destroy(g);
+            oct_buf_free(&notes);
             oct_free(copy);
             oct_arena_destroy(arena);
         }
@@ -253,6 +274,70 @@ static void names_what_is_wrong(void **state)
     oct_graph_destroy(g);
 }
 
+/* ---- graphs ---- */
+
+/* "Conv LeakyRelu ..." of a graph. */
+static const char *operators(const oct_graph *g, char dst[400])
+{
+    size_t n = 0;
+    dst[0] = 0;
+    for (size_t i = 0; i < g->n_order && n < 380; i++)
+        n += (size_t)snprintf(dst + n, 400 - n, "%s%s", i ? " " : "", g->node[g->order[i]].op);
+    return dst;
+}
+
+/* The inputs and outputs are as they were, and transposes that the file needs are gone. */
+static void graph_is_that_which_was_written(void **state)
+{
+    oct_graph *g = network(), *read;
+    oct_buf notes = OCT_BUF_INIT;
+    oct_tflite t;
+    char text[400], shape[160];
+    GOOD(oct_tflite_make(g, "test", &t, err));
+    const file f = written(&t.model);
+    GOOD(graph_of(f.data, f.size, &read, &notes, err));
+    GOOD(oct_graph_check(read, err));
+    assert_string_equal(operators(read, text), "Conv LeakyRelu Reshape");
+    assert_string_equal(oct_buf_str(&notes),
+                        "input 'x' is [1,4,8,9], with the channels first; in the file they are last\n");
+    assert_string_equal(oct_shape_text(&read->value[read->input[0]].shape, shape, sizeof shape), "[batch,4,8,9]");
+    assert_string_equal(read->value[read->output[0]].name, "y");
+    const oct_node *conv = &read->node[read->order[0]];
+    const oct_tensor *was = g->value[g->node[g->order[0]].in[1]].constant, *is = read->value[conv->in[1]].constant;
+    assert_int_equal(was->bytes, is->bytes);
+    assert_memory_equal(was->data, is->data, was->bytes);
+    oct_graph_destroy(read);
+    oct_buf_free(&notes);
+    oct_free(f.data);
+    oct_tflite_free(&t);
+    oct_graph_destroy(g);
+}
+
+/* Integers are the reals that they mean, between their borders; weights keep their bytes and scales. */
+static void integers_become_reals(void **state)
+{
+    const file f = a_file();
+    oct_graph *g;
+    oct_buf notes = OCT_BUF_INIT;
+    char text[400];
+    GOOD(graph_of(f.data, f.size, &g, &notes, err));
+    assert_string_equal(operators(g, text), "QuantizeLinear DequantizeLinear DequantizeLinear Conv LeakyRelu Reshape");
+    assert_int_equal(g->value[g->input[0]].dtype, OCT_F32);
+    const oct_node *q = &g->node[g->order[0]], *w = &g->node[g->order[2]];
+    assert_true(*(const float *)g->value[q->in[1]].constant->data == 0.125F);
+    assert_int_equal(*(const int8_t *)g->value[q->in[2]].constant->data, -7);
+    const int8_t *bytes = g->value[w->in[0]].constant->data;
+    for (int i = 0; i < 6 * 4 * 3 * 3; i++) { /* [6,3,3,4] became [6,4,3,3] */
+        const int o = i / 36, c = i / 9 % 4, at = i % 9;
+        assert_int_equal(bytes[i], (int8_t)(((o * 9 + at) * 4 + c) * 7));
+    }
+    assert_true(((const float *)g->value[w->in[1]].constant->data)[3] == 2);
+    assert_int_equal(oct_node_int(w, "axis", 1), 0);
+    oct_graph_destroy(g);
+    oct_buf_free(&notes);
+    oct_free(f.data);
+}
+
 static void without_memory(void **state)
 {
     const file f = a_file();
@@ -260,12 +345,14 @@ static void without_memory(void **state)
     size_t n = 0;
     while (s != OCT_OK) {
         oct_err err = OCT_ERR_INIT;
-        oct_tfl_model m;
         oct_alloc_fail_at(++n);
-        oct_arena *arena = oct_arena_create();
-        s = arena ? oct_tfl_model_read(f.data, f.size, "m.tflite", arena, &m, &err) : OCT_ENOMEM;
+        oct_buf notes = OCT_BUF_INIT;
+        const char *maker;
+        oct_graph *g = oct_graph_create();
+        s = g ? oct_tflite_read(f.data, f.size, g, &maker, &notes, &err) : OCT_ENOMEM;
         oct_alloc_fail_at(0);
-        oct_arena_destroy(arena);
+        oct_buf_free(&notes);
+        oct_graph_destroy(g);
         assert_true(s == OCT_OK || s == OCT_ENOMEM);
     }
     assert_true(n > 1);
@@ -275,8 +362,12 @@ static void without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_was_written), cmocka_unit_test(reads_bytes_of_any_alignment),
-        cmocka_unit_test(any_byte_may_be_wrong),  cmocka_unit_test(names_what_is_wrong),
+        cmocka_unit_test(reads_what_was_written),
+        cmocka_unit_test(reads_bytes_of_any_alignment),
+        cmocka_unit_test(any_byte_may_be_wrong),
+        cmocka_unit_test(names_what_is_wrong),
+        cmocka_unit_test(graph_is_that_which_was_written),
+        cmocka_unit_test(integers_become_reals),
         cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
