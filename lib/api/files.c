@@ -4,6 +4,7 @@
 
 #include "onnx/model.h"
 #include "passes/pass.h"
+#include "tflite/read/tflite_read.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -22,10 +23,24 @@ void oct_say(oct_voice v, int level, const char *fmt, ...)
     oct_arena_destroy(a);
 }
 
+oct_status oct_load_any(oct_voice v, const char *path, const void *data, size_t size, oct_model **m, oct_err *err)
+{
+    static const oct_model_format tflite = { oct_tflite_is, oct_tflite_read };
+    oct_buf notes = OCT_BUF_INIT;
+    const oct_status s = data ? oct_model_load_mem_as(data, size, path, &tflite, &notes, m, err)
+                              : oct_model_load_as(path, &tflite, &notes, m, err);
+    char *save = NULL;
+    for (char *line = s == OCT_OK && notes.len ? strtok_r(notes.data, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save))
+        oct_say(v, 0, "%s: %s", path, line);
+    oct_buf_free(&notes);
+    return s;
+}
+
 oct_status oct_load_checked(oct_voice v, const char *path, const void *data, size_t size, oct_model **m, oct_err *err)
 {
     const char *newer;
-    OCT_TRY(data ? oct_model_load_mem(data, size, path, m, err) : oct_model_load(path, m, err));
+    OCT_TRY(oct_load_any(v, path, data, size, m, err));
     const oct_status s = oct_check_operators((*m)->graph, &newer, err);
     if (s != OCT_OK) {
         oct_within(err, "%s", path);
@@ -41,6 +56,16 @@ oct_status oct_load_checked(oct_voice v, const char *path, const void *data, siz
 oct_status oct_load(oct_voice v, const char *path, const void *data, size_t size, oct_model **m, oct_err *err)
 {
     return v.load ? v.load(v.arg, path, m, err) : oct_load_checked(v, path, data, size, m, err);
+}
+
+size_t oct_model_stem(const char *path)
+{
+    static const char *const ends[] = { ".onnx", ".tflite" };
+    const size_t n = strlen(path);
+    for (size_t i = 0; i < OCT_COUNT(ends); i++)
+        if (n > strlen(ends[i]) && strcmp(path + n - strlen(ends[i]), ends[i]) == 0)
+            return n - strlen(ends[i]);
+    return n;
 }
 
 static const char *folder_of(const oct_place *p, char folder[PATH_MAX])

@@ -428,10 +428,6 @@ static void hint_format(const uint8_t *p, size_t n, oct_err *err)
     for (size_t i = 0; i < OCT_COUNT(known); i++)
         if (n >= strlen(known[i].start) && memcmp(p, known[i].start, strlen(known[i].start)) == 0)
             oct_hint(err, "%s", known[i].hint);
-    if (n > 8 && memcmp(p + 4, "TFL3", 4) == 0)
-        oct_hint(
-            err,
-            "this is a TensorFlow Lite file, which qconvert writes and does not read: give the .onnx of the same conversion");
     if (n > 8 && memcmp(p + 4, "ORTM", 4) == 0)
         oct_hint(err, "this is a model in ONNX Runtime's own format: give the .onnx file that it was made from");
     oct_hint(err, "if this was an ONNX model, it is damaged or cut short: copy or export it again");
@@ -457,8 +453,40 @@ static oct_status unpack(oct_model *m, oct_err *err)
     return m->producer ? OCT_OK : oct_nomem(err);
 }
 
-static oct_status load(oct_model *m, oct_err *err)
+/* ONNX's version of the format that came with an opset. */
+static int64_t ir_of(int64_t opset)
 {
+    return opset >= 21 ? 10 : opset >= 19 ? 9 : 8;
+}
+
+/* A file of another format: its graph, in a message that holds nothing else. */
+static oct_status load_other(oct_model *m, const oct_model_format *format, oct_buf *notes, oct_err *err)
+{
+    Onnx__ModelProto *p = oct_arena_alloc(m->arena, sizeof *p);
+    Onnx__GraphProto *graph = oct_arena_alloc(m->arena, sizeof *graph);
+    const char *maker = "";
+    if (!p || !graph || !(m->graph = oct_graph_create()))
+        return oct_nomem(err);
+    onnx__model_proto__init(p);
+    onnx__graph_proto__init(graph);
+    p->graph = graph;
+    m->proto = p;
+    load_graph b = { .m = m, .g = m->graph, .p = graph, .err = err };
+    OCT_TRY(load_build(&b));
+    OCT_TRY(format->read(m->data, m->size, m->graph, &maker, notes, err));
+    p->has_ir_version = true;
+    p->ir_version = m->ir_version = ir_of(oct_graph_opset(m->graph, ""));
+    p->producer_name = oct_arena_strdup(m->arena, maker);
+    graph->name = oct_arena_strdup(m->arena, m->graph->name);
+    m->producer = p->producer_name;
+    m->graph->changed = true; /* no message of it was read */
+    return p->producer_name && graph->name ? OCT_OK : oct_nomem(err);
+}
+
+static oct_status load(oct_model *m, const oct_model_format *also, oct_buf *notes, oct_err *err)
+{
+    if (also && also->is(m->data, m->size))
+        return load_other(m, also, notes, err);
     oct_status s = unpack(m, err);
     if (s == OCT_EMALFORMED)
         hint_format(m->data, m->size, err);
@@ -504,21 +532,27 @@ static oct_status finish(oct_model *made, oct_status s, oct_model **m, oct_err *
 
 oct_status oct_model_load_mem(const void *data, size_t size, const char *path, oct_model **m, oct_err *err)
 {
+    return oct_model_load_mem_as(data, size, path, NULL, NULL, m, err);
+}
+
+oct_status oct_model_load_mem_as(const void *data, size_t size, const char *path, const oct_model_format *also,
+                                 oct_buf *notes, oct_model **m, oct_err *err)
+{
     oct_model *made = model_create(path);
     if (!made)
         return oct_nomem(err);
     made->data = data;
     made->size = size;
-    return finish(made, load(made, err), m, err);
+    return finish(made, load(made, also, notes, err), m, err);
 }
 
 /* The first map is the model file, as if it had been opened by its name. */
-static oct_status use_file(oct_model *made, oct_err *err)
+static oct_status use_file(oct_model *made, const oct_model_format *also, oct_buf *notes, oct_err *err)
 {
     made->from_file = true;
     made->data = made->maps[0].data;
     made->size = made->maps[0].size;
-    return load(made, err);
+    return load(made, also, notes, err);
 }
 
 oct_status oct_model_load_written(const oct_out *model, const oct_out *data, const char *location, oct_model **m,
@@ -539,10 +573,16 @@ oct_status oct_model_load_written(const oct_out *model, const oct_out *data, con
         oct_model_free(made);
         return s;
     }
-    return finish(made, use_file(made, err), m, err);
+    return finish(made, use_file(made, NULL, NULL, err), m, err);
 }
 
 oct_status oct_model_load(const char *path, oct_model **m, oct_err *err)
+{
+    return oct_model_load_as(path, NULL, NULL, m, err);
+}
+
+oct_status oct_model_load_as(const char *path, const oct_model_format *also, oct_buf *notes, oct_model **m,
+                             oct_err *err)
 {
     oct_model *made = model_create(path);
     if (!made)
@@ -560,7 +600,7 @@ oct_status oct_model_load(const char *path, oct_model **m, oct_err *err)
         oct_model_free(made);
         return s;
     }
-    return finish(made, made->n_maps ? use_file(made, err) : load(made, err), m, err);
+    return finish(made, made->n_maps ? use_file(made, also, notes, err) : load(made, also, notes, err), m, err);
 }
 
 /* The message with entries of metadata that can be changed. */

@@ -48,6 +48,20 @@ typedef struct oct_model {
 oct_status oct_model_load(const char *path, oct_model **m, oct_err *err);
 /* The same from memory, which is borrowed and must outlive the model. path is for messages and external data. */
 oct_status oct_model_load_mem(const void *data, size_t size, const char *path, oct_model **m, oct_err *err);
+
+/* Another format of files that hold one graph. */
+typedef struct oct_model_format {
+    bool (*is)(const void *data, size_t size);
+    /* Fills an empty graph, whose constants may borrow from data. *maker: what the file says made it, borrowed. notes:
+     * lines of text about it. */
+    oct_status (*read)(const void *data, size_t size, oct_graph *g, const char **maker, oct_buf *notes, oct_err *err);
+} oct_model_format;
+/* The same, also of files of that format. The model is then one that was changed: saving it writes ONNX. */
+oct_status oct_model_load_as(const char *path, const oct_model_format *also, oct_buf *notes, oct_model **m,
+                             oct_err *err);
+oct_status oct_model_load_mem_as(const void *data, size_t size, const char *path, const oct_model_format *also,
+                                 oct_buf *notes, oct_model **m, oct_err *err);
+
 /* A model of the same files, with a graph and metadata of its own. All else that was read is shared, so `m` must
  * outlive it, with its graph. */
 oct_status oct_model_copy(const oct_model *m, oct_model **copy, oct_err *err);

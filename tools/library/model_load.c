@@ -1,6 +1,7 @@
 /* Loading a model, its inputs and outputs. */
 #include "model_int.h"
 
+#include "api/files.h"
 #include "base/io.h"
 #include "passes/pass.h"
 
@@ -195,8 +196,7 @@ static oct_status check_source(const source *x, oct_err *err)
 
 static oct_status load_core(const source *x, octet_core *c, oct_err *err)
 {
-    OCT_TRY(x->data ? oct_model_load_mem(x->data, x->size, x->path, &c->model, err)
-                    : oct_model_load(x->path, &c->model, err));
+    OCT_TRY(oct_load_any((oct_voice){ 0 }, x->path, x->data, x->size, &c->model, err));
     oct_status s = octet_set_constants(c->model->graph, x->constants, x->n_constants, err);
     if (s == OCT_OK)
         s = prepare(c, x->threads, err);

@@ -82,9 +82,7 @@ static oct_status name_output(oct_session *s, oct_err *err)
     if (x->output || strcmp(x->model, "-") == 0) {
         s->output = oct_arena_strdup(s->c.arena, x->output ? x->output : "-");
     } else {
-        size_t n = strlen(x->model);
-        if (n > 5 && strcmp(x->model + n - 5, ".onnx") == 0)
-            n -= 5;
+        const size_t n = oct_model_stem(x->model);
         const bool four = scheme == OCT_SCHEME_WEIGHT_ONLY && (x->bits == 0 || x->bits == 4);
         s->output = oct_arena_printf(s->c.arena, "%.*s.%s.%s", (int)n, x->model,
                                      oct_scheme_is_half(scheme) ? oct_scheme_name(scheme)

@@ -1,6 +1,7 @@
 /* Advice after a conversion without samples: a command with samples, and the expected gain. */
 #include "api/answer.h"
 #include "api/convert/session_guess.h"
+#include "api/files.h"
 
 #include "base/number_text.h"
 #include "ops/traits.h"
@@ -89,7 +90,7 @@ static oct_status look_ahead(const oct_session *s, forecast *f, oct_err *err)
     oct_qjob *job = NULL;
     oct_layer *layers = NULL;
     size_t n = 0;
-    oct_status st = oct_model_load(s->x.model, &m, err);
+    oct_status st = oct_load_any((oct_voice){ 0 }, s->x.model, NULL, 0, &m, err);
     if (st == OCT_OK && (f->p.is = oct_guess_picture(m->graph, &f->p)))
         f->p.pixels = oct_input_pixels(m->graph, m->graph->input[0]);
     if (st == OCT_OK)

@@ -37,9 +37,8 @@ static const char *name_of(comparison *c, const char *target)
 static const char *output_of(comparison *c, const char *name)
 {
     const char *pattern = c->x->output, *path = c->x->model, *at;
-    const size_t n = strlen(path), ending = n > 5 && strcmp(path + n - 5, ".onnx") == 0 ? 5 : 0;
     if (!pattern)
-        return oct_arena_printf(c->arena, "%.*s.%s.onnx", (int)(n - ending), path, name);
+        return oct_arena_printf(c->arena, "%.*s.%s.onnx", (int)oct_model_stem(path), path, name);
     oct_buf b = OCT_BUF_INIT;
     for (; (at = strstr(pattern, OCT_TARGET_WORD)); pattern = at + strlen(OCT_TARGET_WORD)) {
         oct_buf_add(&b, pattern, (size_t)(at - pattern));
