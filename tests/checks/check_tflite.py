@@ -348,15 +348,22 @@ NETWORKS = {
 RECORDED = {"ad01_autoencoder": "ad", "kws_dscnn": "kws"}
 
 
-def hold_network(c, name):
-    model = tool.SHARED / "models" / f"{name}.onnx"
+def model_input(model):
     graph = onnx.load(model, load_external_data=False).graph
     constants = {i.name for i in graph.initializer}
-    inputs = [i for i in graph.input if i.name not in constants]
-    shape = [d.dim_value or 1 for d in inputs[0].type.tensor_type.shape.dim]
+    return next(i for i in graph.input if i.name not in constants)
+
+
+def network_samples(model, name):
+    shape = [d.dim_value or 1 for d in model_input(model).type.tensor_type.shape.dim]
     rng = np.random.default_rng(3)
     recorded = tool.SHARED / "data" / RECORDED.get(name, "") / "calib_x.npy"
-    samples = list(np.load(recorded)[:24]) if name in RECORDED else [smooth(rng, shape[1:], 0, 1) for _ in range(24)]
+    return list(np.load(recorded)[:24]) if name in RECORDED else [smooth(rng, shape[1:], 0, 1) for _ in range(24)]
+
+
+def hold_network(c, name):
+    model = tool.SHARED / "models" / f"{name}.onnx"
+    inputs, samples = [model_input(model)], network_samples(model, name)
     data = c.folder / "samples.npy"
     np.save(data, np.stack(samples))
     said = write(c, model, c.folder / "net.tflite", "--data", data)

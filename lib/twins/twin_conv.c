@@ -1,0 +1,251 @@
+/* Convolutions of int8: pictures have the channels last, weights are [out][height][width][in]. */
+#include "twins/twin_ops.h"
+
+/* What turns sums into results: a factor for each channel, the zero point, the bounds of the activation. */
+typedef struct finish {
+    const oct_rescaling *by;
+    oct_rescale *scale; /* [channels] */
+    const int32_t *bias;
+    int32_t zero, lo, hi;
+} finish;
+
+static oct_status prepare(const oct_twin_call *c, const oct_rescaling *by, const oct_twin_tensor *x,
+                          const oct_twin_tensor *w, int bias, int slot, int64_t channels, finish *f, oct_err *err)
+{
+    const oct_twin_tensor *y = c->out[0];
+    const oct_quant *q = w->t->quant;
+    const oct_twin_tensor *b = bias < c->n_in ? c->in[bias] : NULL;
+    if (!oct_twin_is_int8(x) || !oct_twin_is_int8(y) || !oct_twin_is(w, OCT_TFL_INT8) || !q || !w->t->data)
+        return oct_twin_cannot(c, err, "its operands are not int8, with constant weights");
+    if ((q->n != 1 && q->n != channels) || (b && (b->t->type != OCT_TFL_INT32 || b->count != channels)))
+        return oct_twin_unfit(c, "scales or biases are not as many as its channels", err);
+    for (int i = 0; q->zp && i < q->n; i++)
+        if (q->zp[i])
+            return oct_twin_cannot(c, err, "its weights have a zero point");
+    *f = (finish){ .by = by, .bias = b ? b->data : NULL, .zero = y->zero, .lo = -128, .hi = 127 };
+    if (!(f->scale = oct_twin_scratch(c, (size_t)channels, sizeof *f->scale)))
+        return oct_nomem(err);
+    for (int64_t k = 0; k < channels; k++)
+        f->scale[k] = by->of(x->scale, q->scale[q->n == 1 ? 0 : k], y->scale);
+    return oct_twin_activation(c, slot, by, &f->lo, &f->hi, err);
+}
+
+static int8_t finished(const finish *f, int64_t channel, uint32_t sum)
+{
+    const uint32_t all = f->bias ? sum + (uint32_t)f->bias[channel] : sum;
+    return (int8_t)f->by->to(&f->scale[channel], (int32_t)all, f->zero, f->lo, f->hi);
+}
+
+/* The picture without its zero point. */
+static int16_t *centered(const oct_twin_call *c, const oct_twin_tensor *x)
+{
+    int16_t *v = oct_twin_scratch(c, (size_t)x->count, sizeof *v);
+    const int8_t *from = x->data;
+    for (int64_t i = 0; v && i < x->count; i++)
+        v[i] = (int16_t)(from[i] - x->zero);
+    return v;
+}
+
+static uint32_t dot(const int16_t *x, const int8_t *w, int64_t n)
+{
+    uint32_t sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (uint32_t)(x[i] * w[i]);
+    return sum;
+}
+
+/* The window of an operator; strides and dilations by the slots of its options, width before height. */
+static bool read_window(const oct_twin_call *c, const oct_tfl_tensor *x, const oct_tfl_tensor *w, int stride,
+                        int dilation, oct_twin_window *win)
+{
+    const oct_tfl_tensor *y = c->out[0]->t;
+    if (x->rank != 4 || w->rank != 4 || y->rank != 4 || x->dims[0] != y->dims[0])
+        return false;
+    for (int k = 0; k < 2; k++) {
+        win->in[k] = x->dims[1 + k];
+        win->out[k] = y->dims[1 + k];
+        win->kernel[k] = w->dims[1 + k];
+        win->stride[k] = oct_tfl_option(c->op, stride + 1 - k, 0);
+        win->dilation[k] = oct_tfl_option(c->op, dilation + 1 - k, 1);
+    }
+    return oct_twin_window_place(win, oct_tfl_option(c->op, OCT_TFL_CONV_PADDING, OCT_TFL_SAME));
+}
+
+/* The sums of the channels of one group at one place. */
+typedef struct grouped {
+    int64_t inputs, in, outputs; /* of the picture; of the weights; of a group */
+} grouped;
+
+static void conv_place(const int16_t *x, const int8_t *w, const oct_twin_window *win, const grouped *g,
+                       int64_t channels, const int64_t at[2], uint32_t *sum)
+{
+    for (int64_t o = 0; o < channels; o++)
+        sum[o] = 0;
+    for (int64_t ky = 0; ky < win->kernel[0]; ky++) {
+        const int64_t y = at[0] + ky * win->dilation[0];
+        for (int64_t kx = 0; kx < win->kernel[1] && y >= 0 && y < win->in[0]; kx++) {
+            const int64_t xx = at[1] + kx * win->dilation[1];
+            if (xx < 0 || xx >= win->in[1])
+                continue;
+            const int16_t *from = x + (y * win->in[1] + xx) * g->inputs;
+            for (int64_t o = 0; o < channels; o++)
+                sum[o] += dot(from + o / g->outputs * g->in,
+                              w + ((o * win->kernel[0] + ky) * win->kernel[1] + kx) * g->in, g->in);
+        }
+    }
+}
+
+oct_status oct_twin_conv(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    oct_twin_window win;
+    finish f;
+    const oct_twin_tensor *x = c->in[0], *w = c->n_in > 1 ? c->in[1] : NULL, *to = c->out[0];
+    if (!x || !w || !read_window(c, x->t, w->t, OCT_TFL_CONV_STRIDE_W, OCT_TFL_CONV_DILATION_W, &win))
+        return oct_twin_unfit(c, "its window does not fit its result", err);
+    const int64_t channels = to->t->dims[3];
+    grouped g = { x->t->dims[3], w->t->dims[3], 0 };
+    const int64_t groups = g.in > 0 && g.inputs % g.in == 0 ? g.inputs / g.in : 0;
+    g.outputs = groups > 0 ? channels / groups : 0;
+    if (w->t->dims[0] != channels || g.outputs < 1 || channels % groups)
+        return oct_twin_unfit(c, "its channels do not fit its weights", err);
+    OCT_TRY(prepare(c, how, x, w, 2, OCT_TFL_CONV_ACTIVATION, channels, &f, err));
+    const int16_t *v = centered(c, x);
+    uint32_t *sum = oct_twin_scratch(c, (size_t)channels, sizeof *sum);
+    if (!v || !sum)
+        return oct_nomem(err);
+    int8_t *y = to->data;
+    for (int64_t b = 0; b < x->t->dims[0]; b++, v += win.in[0] * win.in[1] * g.inputs)
+        for (int64_t i = 0; i < win.out[0]; i++)
+            for (int64_t k = 0; k < win.out[1]; k++) {
+                const int64_t at[2] = { i * win.stride[0] - win.before[0], k * win.stride[1] - win.before[1] };
+                conv_place(v, w->data, &win, &g, channels, at, sum);
+                for (int64_t o = 0; o < channels; o++)
+                    *y++ = finished(&f, o, sum[o]);
+            }
+    return OCT_OK;
+}
+
+/* Each channel of the picture has `times` results. */
+static void depthwise_place(const int16_t *x, const int8_t *w, const oct_twin_window *win, int64_t inputs,
+                            int64_t times, const int64_t at[2], uint32_t *sum)
+{
+    const int64_t channels = inputs * times;
+    for (int64_t o = 0; o < channels; o++)
+        sum[o] = 0;
+    for (int64_t ky = 0; ky < win->kernel[0]; ky++) {
+        const int64_t y = at[0] + ky * win->dilation[0];
+        for (int64_t kx = 0; kx < win->kernel[1] && y >= 0 && y < win->in[0]; kx++) {
+            const int64_t xx = at[1] + kx * win->dilation[1];
+            if (xx < 0 || xx >= win->in[1])
+                continue;
+            const int16_t *from = x + (y * win->in[1] + xx) * inputs;
+            const int8_t *by = w + (ky * win->kernel[1] + kx) * channels;
+            for (int64_t o = 0; o < channels; o++)
+                sum[o] += (uint32_t)(from[times == 1 ? o : o / times] * by[o]);
+        }
+    }
+}
+
+oct_status oct_twin_depthwise(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    oct_twin_window win;
+    finish f;
+    const oct_twin_tensor *x = c->in[0], *w = c->n_in > 1 ? c->in[1] : NULL, *to = c->out[0];
+    if (!x || !w || !read_window(c, x->t, w->t, OCT_TFL_DEPTHWISE_STRIDE_W, OCT_TFL_DEPTHWISE_DILATION_W, &win))
+        return oct_twin_unfit(c, "its window does not fit its result", err);
+    const int64_t channels = to->t->dims[3], inputs = x->t->dims[3];
+    if (w->t->dims[0] != 1 || w->t->dims[3] != channels || inputs < 1 || channels % inputs)
+        return oct_twin_unfit(c, "its channels do not fit its weights", err);
+    OCT_TRY(prepare(c, how, x, w, 2, OCT_TFL_DEPTHWISE_ACTIVATION, channels, &f, err));
+    const int16_t *v = centered(c, x);
+    uint32_t *sum = oct_twin_scratch(c, (size_t)channels, sizeof *sum);
+    if (!v || !sum)
+        return oct_nomem(err);
+    int8_t *y = to->data;
+    for (int64_t b = 0; b < x->t->dims[0]; b++, v += win.in[0] * win.in[1] * inputs)
+        for (int64_t i = 0; i < win.out[0]; i++)
+            for (int64_t k = 0; k < win.out[1]; k++) {
+                const int64_t at[2] = { i * win.stride[0] - win.before[0], k * win.stride[1] - win.before[1] };
+                depthwise_place(v, w->data, &win, inputs, channels / inputs, at, sum);
+                for (int64_t o = 0; o < channels; o++)
+                    *y++ = finished(&f, o, sum[o]);
+            }
+    return OCT_OK;
+}
+
+/* Adds what one place of the picture gives to the sums of the result. */
+static void spread_place(const int16_t *x, const int8_t *w, const oct_twin_window *win, int64_t inputs,
+                         int64_t channels, const int64_t at[2], uint32_t *sum)
+{
+    for (int64_t ky = 0; ky < win->kernel[0]; ky++) {
+        const int64_t y = at[0] + ky;
+        for (int64_t kx = 0; kx < win->kernel[1] && y >= 0 && y < win->in[0]; kx++) {
+            const int64_t xx = at[1] + kx;
+            for (int64_t o = 0; o < channels && xx >= 0 && xx < win->in[1]; o++)
+                sum[(y * win->in[1] + xx) * channels + o] +=
+                    dot(x, w + ((o * win->kernel[0] + ky) * win->kernel[1] + kx) * inputs, inputs);
+        }
+    }
+}
+
+/* Operands: the shape of the result, the weights, the picture, biases. Its window slides over the result. */
+oct_status oct_twin_transpose_conv(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    const oct_twin_tensor *w = c->n_in > 2 ? c->in[1] : NULL, *x = c->n_in > 2 ? c->in[2] : NULL, *to = c->out[0];
+    oct_twin_window win;
+    finish f;
+    if (!w || !x || w->t->rank != 4 || x->t->rank != 4 || to->t->rank != 4 || x->t->dims[0] != to->t->dims[0])
+        return oct_twin_unfit(c, "its operands are no pictures", err);
+    const int64_t channels = to->t->dims[3], inputs = x->t->dims[3];
+    for (int k = 0; k < 2; k++) {
+        win.in[k] = to->t->dims[1 + k];
+        win.out[k] = x->t->dims[1 + k];
+        win.kernel[k] = w->t->dims[1 + k];
+        win.stride[k] = oct_tfl_option(c->op, OCT_TFL_TRANSPOSE_CONV_STRIDE_W + 1 - k, 0);
+        win.dilation[k] = 1;
+    }
+    if (!oct_twin_window_place(&win, oct_tfl_option(c->op, OCT_TFL_TRANSPOSE_CONV_PADDING, OCT_TFL_SAME)) ||
+        w->t->dims[0] != channels || w->t->dims[3] != inputs)
+        return oct_twin_unfit(c, "its window does not fit its result", err);
+    OCT_TRY(prepare(c, how, x, w, 3, OCT_TFL_TRANSPOSE_CONV_ACTIVATION, channels, &f, err));
+    const int16_t *v = centered(c, x);
+    uint32_t *sum = oct_twin_scratch(c, (size_t)to->count, sizeof *sum);
+    if (!v || !sum)
+        return oct_nomem(err);
+    const int64_t each = win.in[0] * win.in[1] * channels;
+    for (int64_t b = 0; b < x->t->dims[0]; b++)
+        for (int64_t i = 0; i < win.out[0]; i++)
+            for (int64_t k = 0; k < win.out[1]; k++, v += inputs) {
+                const int64_t at[2] = { i * win.stride[0] - win.before[0], k * win.stride[1] - win.before[1] };
+                spread_place(v, w->data, &win, inputs, channels, at, sum + b * each);
+            }
+    for (int64_t i = 0; i < to->count; i++)
+        ((int8_t *)to->data)[i] = finished(&f, i % channels, sum[i]);
+    return OCT_OK;
+}
+
+oct_status oct_twin_dense(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    const oct_twin_tensor *x = c->in[0], *w = c->n_in > 1 ? c->in[1] : NULL, *to = c->out[0];
+    finish f;
+    if (!x || !w || w->t->rank != 2)
+        return oct_twin_unfit(c, "its weights are no matrix", err);
+    const int64_t channels = w->t->dims[0], inputs = w->t->dims[1];
+    if (inputs < 1 || channels < 1 || x->count % inputs || to->count != x->count / inputs * channels)
+        return oct_twin_unfit(c, "its operands do not fit its weights", err);
+    const oct_twin_dense_how *by = how;
+    OCT_TRY(prepare(c, w->t->quant && w->t->quant->n > 1 ? by->each : by->one, x, w, 2, OCT_TFL_DENSE_ACTIVATION,
+                    channels, &f, err));
+    const int16_t *v = centered(c, x);
+    if (!v)
+        return oct_nomem(err);
+    int8_t *y = to->data;
+    for (int64_t i = 0; i < x->count / inputs; i++, v += inputs)
+        for (int64_t o = 0; o < channels; o++)
+            *y++ = finished(&f, o, dot(v, (const int8_t *)w->data + o * inputs, inputs));
+    return OCT_OK;
+}
+
+const oct_twin_dense_how oct_dense_float = { &oct_rescaling_float, &oct_rescaling_float },
+                         oct_dense_single = { &oct_rescaling_single, &oct_rescaling_double },
+                         oct_dense_double = { &oct_rescaling_double_of_float, &oct_rescaling_double };

@@ -1,0 +1,66 @@
+/* lib/twins/twin_ops.h -- the operators, as functions that rules name. `how` is what the comment says, else NULL. */
+#ifndef OCT_TWINS_TWIN_OPS_H
+#define OCT_TWINS_TWIN_OPS_H
+
+#include "twins/rescale.h"
+#include "twins/twin_int.h"
+
+#define OCT_TWIN_OPERATOR(name) oct_status name(const oct_twin_call *c, const void *how, oct_err *err)
+
+/* twin_conv.c, twin_matmul.c: products of int8; how: const oct_rescaling *. */
+OCT_TWIN_OPERATOR(oct_twin_conv);
+OCT_TWIN_OPERATOR(oct_twin_depthwise);
+OCT_TWIN_OPERATOR(oct_twin_transpose_conv);
+OCT_TWIN_OPERATOR(oct_twin_dense); /* how: const oct_twin_dense_how * */
+OCT_TWIN_OPERATOR(oct_twin_matmul);
+
+typedef struct oct_twin_dense_how {
+    const oct_rescaling *one, *each; /* weights with one scale; with one a channel */
+} oct_twin_dense_how;
+extern const oct_twin_dense_how oct_dense_float, oct_dense_single, oct_dense_double;
+
+/* twin_pool.c */
+OCT_TWIN_OPERATOR(oct_twin_average_pool); /* how: const oct_rescaling *, for the bounds of its activation alone */
+OCT_TWIN_OPERATOR(oct_twin_max_pool);     /* the same */
+
+/* twin_binary.c: two operands of int8, one of which may be repeated along axes. */
+OCT_TWIN_OPERATOR(oct_twin_add_fixed); /* ADD, SUB by multipliers of 31 bits; how: const oct_rescaling * */
+OCT_TWIN_OPERATOR(oct_twin_add_shift); /* by multipliers of 21 bits that share a shift; how: const oct_rescaling * */
+OCT_TWIN_OPERATOR(oct_twin_mul);       /* how: const oct_rescaling * */
+OCT_TWIN_OPERATOR(oct_twin_extreme);   /* MAXIMUM, MINIMUM of equal scales */
+
+/* twin_mean.c */
+OCT_TWIN_OPERATOR(oct_twin_mean_fixed); /* how: const oct_rescaling * */
+OCT_TWIN_OPERATOR(oct_twin_mean_float);
+OCT_TWIN_OPERATOR(oct_twin_reduce_extreme); /* REDUCE_MAX, REDUCE_MIN */
+
+/* twin_table.c: functions of one number of 8 bits; how: const oct_twin_table *. */
+typedef int32_t oct_twin_table_fn(const oct_twin_call *c, int32_t x);
+typedef struct oct_twin_table {
+    oct_twin_table_fn *of;
+} oct_twin_table;
+OCT_TWIN_OPERATOR(oct_twin_apply_table);
+extern const oct_twin_table oct_table_logistic_float, oct_table_tanh_float, oct_table_logistic_fixed,
+    oct_table_tanh_fixed, oct_table_hard_swish_fixed, oct_table_leaky_fixed, oct_table_leaky_shift,
+    oct_table_relu_fixed, oct_table_relu6_clamp, oct_table_requantize_fixed, oct_table_requantize_shift;
+
+/* twin_softmax.c */
+OCT_TWIN_OPERATOR(oct_twin_softmax_fixed);
+OCT_TWIN_OPERATOR(oct_twin_softmax_float);
+
+/* twin_quantize.c: reals to int8 and back. */
+OCT_TWIN_OPERATOR(oct_twin_quantize_away); /* divided, half away from zero */
+OCT_TWIN_OPERATOR(oct_twin_quantize_even); /* times the reciprocal, half to even */
+OCT_TWIN_OPERATOR(oct_twin_dequantize);
+
+/* twin_resize.c */
+OCT_TWIN_OPERATOR(oct_twin_bilinear_fixed); /* weights of 10 bits each way */
+OCT_TWIN_OPERATOR(oct_twin_bilinear_shift); /* weights of 11 bits, of which the first is rounded */
+OCT_TWIN_OPERATOR(oct_twin_nearest);
+
+/* twin_move.c, twin_real.c: lists of rules that all twins share. */
+extern const oct_twin_rule oct_twin_moves[], oct_twin_reals[];
+/* twin_builtin.c: what runtimes with the reference kernels of TensorFlow Lite share; of those for microcontrollers. */
+extern const oct_twin_rule oct_twin_builtin[], oct_twin_micro[];
+
+#endif

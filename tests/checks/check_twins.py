@@ -1,0 +1,396 @@
+#!/usr/bin/env python3
+"""What lib/twins computes of .tflite files, against the runtimes themselves: LiteRT with XNNPACK's kernels and with its reference kernels,
+and tflite-micro where it is installed. Every tensor that a runtime shows is compared byte by byte.
+
+    tests/checks/check_twins.py [--qconvert PROGRAM] [--values PROGRAM] [--whole] [--only WORD] [-v]
+
+- layers: those of check_tflite.py, as qconvert writes them
+- operators: files of one operator on int8, made here, with scales and shapes by chance, also of operators that qconvert does not write
+- networks: trained ones, where there are any
+- what twins refuse
+
+Operators on float32 have the runtime's order of sums and its elementary functions: they and what follows from them are not held to the bit,
+but for moves, QUANTIZE and DEQUANTIZE. --whole: 1,000 samples each, in place of few.
+
+Needs Python packages (ai_edge_litert among them): runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+packages.need("numpy", "onnx", "onnxruntime", "ai_edge_litert")
+import check_tflite
+import flatbuffers
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+from pylib import plainnet, tool
+from pylib.judge import Checker, options
+
+TYPES = {schema.TensorType.FLOAT32: np.float32, schema.TensorType.INT32: np.int32, schema.TensorType.INT64: np.int64,
+         schema.TensorType.INT8: np.int8, schema.TensorType.UINT8: np.uint8, schema.TensorType.BOOL: np.bool_}
+CODES = {v: k for k, v in vars(schema.BuiltinOperator).items() if not k.startswith("_")}
+# Operators whose results on float32 are the same everywhere, because they round nothing or once.
+EXACT_ON_REALS = {"QUANTIZE", "DEQUANTIZE", "RESHAPE", "TRANSPOSE", "CONCATENATION", "SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "PAD", "PADV2",
+                  "MIRROR_PAD", "GATHER", "DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "RESIZE_NEAREST_NEIGHBOR", "RELU", "RELU6", "RELU_N1_TO_1", "MAXIMUM",
+                  "MINIMUM", "ABS", "NEG", "ADD", "SUB", "MUL", "DIV", "LEAKY_RELU", "PRELU"}
+
+
+# Networks that few seconds suffice for.
+FEW = ["ad01_autoencoder", "kws_dscnn", "mnist_cnn", "resnet8_cifar10", "vww_mobilenet_96", "mobilenet_v1_025_224"]
+# Operators that twins refuse; on integers of 8 bits LOG_SOFTMAX alone.
+NOT_THERE = {"LOG_SOFTMAX", "MEAN", "SUM", "REDUCE_MAX", "POW"}
+
+
+# ---- files ----
+
+class File:
+    """A .tflite file: its bytes, tensors and operators."""
+
+    def __init__(self, data):
+        self.data = data
+        self.model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(data, 0))
+        self.graph = self.model.subgraphs[0]
+
+    def code(self, op):
+        return CODES[self.model.operatorCodes[op.opcodeIndex].builtinCode]
+
+    def is_constant(self, i):
+        return self.model.buffers[self.graph.tensors[i].buffer].data is not None
+
+    def shape(self, i):
+        t = self.graph.tensors[i]
+        return [] if t.shape is None else [int(n) for n in t.shape]
+
+    def type(self, i):
+        return np.dtype(TYPES[self.graph.tensors[i].type])
+
+    def made(self):
+        return list(dict.fromkeys(t for op in self.graph.operators for t in op.outputs))
+
+    def showing_all(self):
+        """The same file with everything that operators make as outputs: XNNPACK shows nothing else."""
+        other = File(self.data)
+        other.graph.outputs = list(dict.fromkeys([*other.graph.outputs, *other.made()]))
+        other.model.signatureDefs = None
+        return packed(other.model)
+
+    def samples(self, n, rng, given=None):
+        """n lists of arrays, one for each input."""
+        return [[self.sample(i, k, rng, given) for i in self.graph.inputs] for k in range(n)]
+
+    def sample(self, i, k, rng, given):
+        shape, kind = self.shape(i), self.type(i)
+        if given is not None and kind == np.float32 and given[0].size == np.prod(shape):
+            x = given[k % len(given)]
+            if list(x.shape) != shape[1:]:
+                x = np.moveaxis(x, 0, -1)
+            return np.ascontiguousarray(x.reshape(shape), np.float32)
+        if kind == np.float32:
+            return (rng.standard_normal(shape) * rng.choice([0.5, 1, 2])).astype(np.float32)
+        return rng.integers(-128 if kind == np.int8 else 0, 128, shape).astype(kind)
+
+
+def packed(model):
+    builder = flatbuffers.Builder(1 << 16)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+# ---- runtimes ----
+
+def run_litert(file, samples, reference):
+    if reference:
+        run = Interpreter(model_content=file.data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF, experimental_preserve_all_tensors=True)
+    else:
+        run = Interpreter(model_content=file.showing_all())
+    run.allocate_tensors()
+    for sample in samples:
+        for i, x in zip(file.graph.inputs, sample, strict=True):
+            run.set_tensor(i, x)
+        run.invoke()
+        yield {i: run.get_tensor(i).copy() for i in file.made()}
+
+
+def run_micro(file, samples):
+    from tflite_micro.python.tflite_micro import runtime
+    run = runtime.Interpreter.from_bytes(file.data, arena_size=64 << 20, intrepreter_config=runtime.InterpreterConfig.kPreserveAllTensors)
+    for sample in samples:
+        for k, x in enumerate(sample):
+            run.set_input(x, k)
+        run.invoke()
+        yield {i: np.array(run.GetTensor(i, 0)["tensor_data"]) for i in file.made()}
+
+
+RUNTIMES = {"litert": lambda f, s: run_litert(f, s, False), "litert-reference": lambda f, s: run_litert(f, s, True)}
+if packages.has("tflite_micro"):
+    RUNTIMES["tflm"] = run_micro
+
+
+def run_twin(c, twin, file, samples):
+    """The same from our twin; a text where it refuses."""
+    (c.folder / "model.tflite").write_bytes(file.data)
+    (c.folder / "in").write_bytes(b"".join(x.tobytes() for s in samples for x in s))
+    done = subprocess.run([c.values, twin, c.folder / "model.tflite", c.folder / "in", c.folder / "out"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        return done.stderr.strip()
+    raw, at, all_ = (c.folder / "out").read_bytes(), 0, []
+    for _ in samples:
+        one = {}
+        for i in range(len(file.graph.tensors)):
+            if not file.is_constant(i):
+                shape, kind = file.shape(i), file.type(i)
+                count = int(np.prod(shape))
+                one[i] = np.frombuffer(raw, kind, count, at).reshape(shape)
+                at += count * kind.itemsize
+        all_.append(one)
+    return all_ if at == len(raw) else f"{len(raw)} bytes for {at}"
+
+
+# ---- comparison ----
+
+def loose(file):
+    """Tensors that are not held to the bit: made of reals in the runtime's own way, or following from those."""
+    found = set()
+    for op in file.graph.operators:
+        real = file.type(op.outputs[0]) == np.float32 and file.code(op) not in EXACT_ON_REALS
+        if real or any(i in found for i in op.inputs):
+            found.update(op.outputs)
+    return found
+
+
+def hold_equal(c, name, file, samples, runtimes=None):
+    """Each runtime and its twin. tflite-micro does not have all operators: what it refuses is not compared."""
+    spared = loose(file)
+    makers = {t: file.code(op) for op in file.graph.operators for t in op.outputs}
+    for twin in runtimes or RUNTIMES:
+        got = run_twin(c, twin, file, samples)
+        if isinstance(got, str):
+            lacks = sorted({k for k in makers.values() if f": {k} that" in got and k in NOT_THERE})
+            c.hold(f"{name}: {twin}", lacks, got[-300:])
+            c.lacking.update(lacks)
+            continue
+        differ, worst, compared = 0, 0.0, 0
+        try:
+            for want, have in zip(RUNTIMES[twin](file, samples), got, strict=True):
+                for i in makers:
+                    if i in spared:
+                        continue
+                    a, b = want[i].reshape(have[i].shape), have[i]
+                    wrong = np.frombuffer(a.tobytes(), np.uint8) != np.frombuffer(b.tobytes(), np.uint8)
+                    compared += wrong.size
+                    if wrong.any():
+                        differ += int(wrong.sum())
+                        worst = max(worst, float(np.abs(a.astype(np.float64) - b).max()))
+        except (RuntimeError, ValueError) as e:
+            if twin == "litert":
+                c.hold(f"{name}: {twin}", False, str(e)[-300:])
+            continue
+        c.compared[twin] = c.compared.get(twin, 0) + compared
+        c.hold(f"{name}: {twin}", differ == 0, f"{differ} of {compared} bytes, at most {worst:g} apart")
+
+
+def hold_layers(c, only):
+    for number, (name, (case, _)) in enumerate(check_tflite.LAYERS.items()):
+        if only and only not in name:
+            continue
+        shape, build = case
+        net = plainnet.Net(number, opset=14)
+        build(net)
+        model, data, out = c.folder / "layer.onnx", c.folder / "samples.npy", c.folder / "layer.tflite"
+        np.save(data, np.stack(net.save(model, ("n", *shape[1:]))))
+        check_tflite.write(c, model, out, "--data", data)
+        file = File(out.read_bytes())
+        hold_equal(c, name, file, file.samples(c.samples, np.random.default_rng(number)))
+
+
+# ---- files of one operator ----
+
+class Maker:
+    """A file of one operator on int8, with scales by chance."""
+
+    def __init__(self, rng):
+        self.rng, self.tensors, self.buffers = rng, [], [schema.BufferT()]
+
+    def scale(self):
+        return float(np.float32(self.rng.uniform(0.004, 0.09)))
+
+    def tensor(self, shape, scale=None, zero=0, kind=np.int8, data=None):
+        t = schema.TensorT()
+        t.shape, t.name = list(shape), f"t{len(self.tensors)}"
+        t.type = next(k for k, v in TYPES.items() if v == kind)
+        if scale is not None:
+            t.quantization = schema.QuantizationParametersT()
+            t.quantization.scale, t.quantization.zeroPoint = [float(scale)], [int(zero)]
+        t.buffer = 0
+        if data is not None:
+            t.buffer = len(self.buffers)
+            self.buffers.append(schema.BufferT())
+            self.buffers[-1].data = list(np.frombuffer(np.asarray(data, kind).tobytes(), np.uint8))
+        self.tensors.append(t)
+        return len(self.tensors) - 1
+
+    def activation(self, shape, like=None):
+        if like is not None:
+            q = self.tensors[like].quantization
+            return self.tensor(shape, q.scale[0], q.zeroPoint[0])
+        return self.tensor(shape, self.scale(), self.rng.integers(-128, 128))
+
+    def file(self, code, ins, out, option=None, version=2):
+        model, graph, op, oc = schema.ModelT(), schema.SubGraphT(), schema.OperatorT(), schema.OperatorCodeT()
+        oc.builtinCode = getattr(schema.BuiltinOperator, code)
+        oc.deprecatedBuiltinCode, oc.version = min(oc.builtinCode, 127), version
+        op.opcodeIndex, op.inputs, op.outputs = 0, ins, [out]
+        if option is not None:
+            op.builtinOptions = option
+            op.builtinOptionsType = getattr(schema.BuiltinOptions, type(option).__name__[:-1])
+        graph.tensors, graph.operators = self.tensors, [op]
+        graph.inputs, graph.outputs = [i for i in dict.fromkeys(ins) if self.tensors[i].buffer == 0], [out]
+        model.version, model.operatorCodes, model.subgraphs, model.buffers = 3, [oc], [graph], self.buffers
+        return File(packed(model))
+
+
+def with_options(kind, **values):
+    option = kind()
+    for key, value in values.items():
+        setattr(option, key, value)
+    return option
+
+
+def one_operators():
+    """(name, function that makes a file from a generator)"""
+    def unary(code, fixed=None, like=False, option=None, version=1, shape=(1, 3, 5, 7)):
+        def make(rng):
+            m = Maker(rng)
+            x = m.activation(shape)
+            y = m.activation(shape, x if like else None) if fixed is None else m.tensor(shape, *fixed)
+            return m.file(code, [x], y, option(rng) if option else None, version)
+        return make
+
+    def binary(code, kind, other=(1, 3, 5, 7), like=False, version=2, activations=(0,)):
+        def make(rng):
+            m = Maker(rng)
+            a = m.activation((1, 3, 5, 7))
+            b = m.activation(other, a if like else None)
+            y = m.activation((1, 3, 5, 7), a if like else None)
+            option = kind() if kind else None
+            if option is not None and hasattr(option, "fusedActivationFunction"):
+                option.fusedActivationFunction = int(rng.choice(activations))
+            return m.file(code, [a, b], y, option, version)
+        return make
+
+    def reduced(code, axes, keep, like, version=2, shape=(1, 5, 6, 7)):
+        def make(rng):
+            m = Maker(rng)
+            x = m.activation(shape)
+            out = [1 if i in axes else n for i, n in enumerate(shape) if keep or i not in axes]
+            y = m.activation(out, x if like else None)
+            return m.file(code, [x, m.tensor([len(axes)], kind=np.int32, data=axes)], y, with_options(schema.ReducerOptionsT, keepDims=keep), version)
+        return make
+
+    def pooled(code, **values):
+        def make(rng):
+            m = Maker(rng)
+            x = m.activation((1, 9, 8, 5))
+            option = with_options(schema.Pool2DOptionsT, fusedActivationFunction=int(rng.choice([0, 1, 3])), **values)
+            step = (values["strideH"], values["strideW"])
+            window = (values["filterHeight"], values["filterWidth"])
+            out = [-(-n // s) if values["padding"] == 0 else (n - w) // s + 1 for n, s, w in zip((9, 8), step, window, strict=True)]
+            return m.file(code, [x], m.activation((1, *out, 5), x), option)
+        return make
+
+    yield "hard swish", unary("HARD_SWISH", option=lambda _: schema.HardSwishOptionsT())
+    yield "logistic", unary("LOGISTIC", (1 / 256, -128), version=2)
+    yield "tanh", unary("TANH", (1 / 128, 0), version=2)
+    yield "leaky", unary("LEAKY_RELU", option=lambda rng: with_options(schema.LeakyReluOptionsT, alpha=float(rng.uniform(0.01, 0.9))), version=2)
+    yield "relu", unary("RELU", version=2)
+    yield "relu6", unary("RELU6", version=2)
+    yield "quantize", unary("QUANTIZE", option=lambda _: schema.QuantizeOptionsT(), version=2)
+    yield "softmax", unary("SOFTMAX", (1 / 256, -128), option=lambda _: with_options(schema.SoftmaxOptionsT, beta=1.0), version=2, shape=(3, 19))
+    for code, kind in (("ADD", schema.AddOptionsT), ("SUB", schema.SubOptionsT), ("MUL", schema.MulOptionsT)):
+        yield code.lower(), binary(code, kind, activations=(0, 1, 3))
+        yield code.lower() + " by row", binary(code, kind, other=(1, 1, 1, 7))
+        yield code.lower() + " by column", binary(code, kind, other=(1, 3, 5, 1))
+    yield "maximum", binary("MAXIMUM", schema.MaximumMinimumOptionsT, like=True)
+    yield "minimum", binary("MINIMUM", schema.MaximumMinimumOptionsT, like=True, other=(1, 1, 1, 7))
+    yield "mean of pictures", reduced("MEAN", [1, 2], True, False)
+    yield "mean, flat", reduced("MEAN", [1, 2], False, False)
+    yield "mean of channels", reduced("MEAN", [3], True, False)
+    yield "mean, same scale", reduced("MEAN", [1, 2], True, True)
+    yield "largest", reduced("REDUCE_MAX", [1, 2], True, True)
+    yield "least", reduced("REDUCE_MIN", [3], False, True)
+    for code in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+        yield code.lower(), pooled(code, padding=0, strideW=2, strideH=1, filterWidth=3, filterHeight=2)
+        yield code.lower() + " valid", pooled(code, padding=1, strideW=1, strideH=2, filterWidth=2, filterHeight=4)
+
+
+def hold_operators(c, only):
+    for number, (name, make) in enumerate(one_operators()):
+        if only and only not in name:
+            continue
+        for turn in range(c.turns):
+            rng = np.random.default_rng(1000 * number + turn)
+            file = make(rng)
+            hold_equal(c, f"{name} #{turn}", file, file.samples(c.samples, rng))
+
+
+# ---- networks ----
+
+def hold_network(c, name):
+    model = tool.SHARED / "models" / f"{name}.onnx"
+    if not model.exists():
+        return
+    samples, data = check_tflite.network_samples(model, name), c.folder / "samples.npy"
+    np.save(data, np.stack(samples))
+    check_tflite.write(c, model, c.folder / "net.tflite", "--data", data)
+    file = File((c.folder / "net.tflite").read_bytes())
+    for begin in range(0, c.networks, 10):
+        rng = np.random.default_rng(begin)
+        chosen = samples if begin == 0 else [x + rng.normal(0, 0.05 * (x.std() or 1), x.shape).astype(np.float32) for x in samples]
+        hold_equal(c, f"{name}, samples from {begin}", file, file.samples(min(10, c.networks - begin), rng, chosen))
+
+
+def hold_refusals(c):
+    m = Maker(np.random.default_rng(1))
+    shape = (1, 4, 4, 3)
+    file = m.file("RSQRT", [m.activation(shape)], m.activation(shape))
+    said = run_twin(c, "litert", file, file.samples(1, np.random.default_rng(1)))
+    c.hold("an operator that is not there is named", isinstance(said, str) and "RSQRT" in said and "'t1'" in said, str(said)[-300:])
+    said = run_twin(c, "lite-rt", file, file.samples(1, np.random.default_rng(1)))
+    c.hold("a twin that is not there", isinstance(said, str) and "no twin 'lite-rt'" in said, str(said)[-300:])
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--only", help="cases whose name has this word")
+    parser.add_argument("--values", default=str(tool.ROOT / "build/tests/tools/twin_values"), help="the program that runs a twin")
+    parser.add_argument("--whole", action="store_true", help="1,000 samples each")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        c = Checker(args, Path(folder))
+        c.values, c.compared, c.lacking = args.values, {}, set()
+        c.samples, c.turns, c.networks = (1000, 5, 1000) if args.whole else (2, 2, 1)
+        networks = check_tflite.NETWORKS if args.whole or args.only else FEW
+        hold_layers(c, args.only)
+        hold_operators(c, args.only)
+        for name in networks:
+            if not args.only or args.only in name:
+                hold_network(c, name)
+        if not args.only:
+            hold_refusals(c)
+        for twin in ("litert", "litert-reference", "tflm"):
+            print(f"{twin}: {c.compared.get(twin, 0)} bytes compared" if twin in RUNTIMES else f"{twin}: skipped, tflite-micro is not installed")
+        print(f"not twinned: {' '.join(sorted(c.lacking))}")
+        return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
