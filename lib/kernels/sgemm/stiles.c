@@ -90,22 +90,38 @@ static void run_tile(const oct_stiles *t, const scratch *s, const tile *e)
         t->kernel->fn(e->m, e->n, e->taps, e->kc, e->a, e->b, t->c + e->r0 * t->ldc + j, t->ldc, e->first, e->last, &o);
 }
 
+/* Whether the tiles of a block are of equal height: a last tile with few rows would take as long as one of four, since
+ * each of its sums waits for the one before. */
+static bool is_even(const oct_stiles *t, size_t rows)
+{
+    const size_t left = rows % t->kernel->mr;
+    return rows > t->kernel->mr && left > 0 && left < 4;
+}
+
+/* Where tile i of a block begins. */
+static size_t row_of(const oct_stiles *t, size_t rows, size_t i)
+{
+    const size_t mr = t->kernel->mr, tiles = (rows + mr - 1) / mr;
+    return i == tiles ? rows : is_even(t, rows) ? i * rows / tiles : i * mr;
+}
+
 /* One panel of columns against one part of the depth, over all tiles of a block of rows. */
 static void run_panel(const oct_stiles *t, const scratch *s, tile e, size_t rows, size_t tap, size_t k)
 {
     enum { MOST_ROWS = 32 };
     const size_t mr = t->kernel->mr, r0 = e.r0;
-    for (size_t i = 0; i < rows; i += mr) {
+    for (size_t i = 0, at = 0, next; at < rows; i++, at = next) {
         const float *shifted[MOST_ROWS];
-        const float *const *a = s->table + (i * t->taps + tap * mr);
+        const float *const *a = s->table + (i * t->taps + tap) * mr;
+        next = row_of(t, rows, i + 1);
         if (k) {
             for (size_t r = 0; r < mr; r++)
                 shifted[r] = a[r] + k;
             a = shifted;
         }
         e.a = a;
-        e.r0 = r0 + i;
-        e.m = rows - i < mr ? rows - i : mr;
+        e.r0 = r0 + at;
+        e.m = next - at;
         run_tile(t, s, &e);
     }
 }
@@ -165,18 +181,31 @@ static size_t run_row(const job *w, size_t g, size_t row, const float *a, size_t
     return j + panels * nr;
 }
 
+/* Pointers to the rows of a block, by its tiles. */
+static void point_rows(const oct_stiles *t, const oct_rows *a, size_t begin, size_t rows, const float **table)
+{
+    const size_t mr = t->kernel->mr;
+    if (!is_even(t, rows)) {
+        oct_rows_point(a, begin, rows, mr, (const void **)table);
+        return;
+    }
+    for (size_t i = 0, at = 0, next; at < rows; i++, at = next) {
+        next = row_of(t, rows, i + 1);
+        oct_rows_point(a, begin + at, next - at, mr, (const void **)(table + i * t->taps * mr));
+    }
+}
+
 /* Pointers to an item's rows, or to a copy of them. */
 static void get_ready(const oct_stiles *t, const scratch *s, const oct_item *i)
 {
-    const size_t mr = t->kernel->mr;
     oct_rows a = t->rows;
     a.x += i->group * a.run;
     if (t->gather) {
         oct_rows_gather(&a, i->row, i->rows, t->kc * sizeof(float), (uint8_t *)s->gathered);
         const oct_rows copied = { .x = (const uint8_t *)s->gathered, .step = t->kc * sizeof(float), .count = i->rows };
-        oct_rows_point(&copied, 0, i->rows, mr, (const void **)s->table);
+        point_rows(t, &copied, 0, i->rows, s->table);
     } else {
-        oct_rows_point(&a, i->row, i->rows, mr, (const void **)s->table);
+        point_rows(t, &a, i->row, i->rows, s->table);
     }
     *s->ready = i->block;
 }
