@@ -26,37 +26,28 @@ void oct_dequantize_f32_axis(oct_pool *pool, oct_dtype t, const void *q, size_t 
 /* y f32[n]: x after quantizing and dequantizing, bit for bit; y may be x. t: any type to which x can be quantized. */
 void oct_fake_quantize_f32(oct_dtype t, const float *x, size_t n, float scale, int32_t zp, float *y);
 
-/* For choosing parameters, a column each: column j's quantized values are 0..top, its steps d = clamp(round_half_even(x
- * * (1 / scale)), -zero, top - zero), and what rounding leaves of them e = x * (1 / scale) - d, in steps. Sums are over
- * the rows, in order. For these steps the scale of least squared error is scale * (1 + ed / dd), and that error scale^2
- * * (ee - ed^2 / dd). */
-enum { OCT_QPARAMS_COLUMNS = 16 };
-typedef struct oct_column_qparams {
-    float scale[OCT_QPARAMS_COLUMNS];
-    int32_t zero[OCT_QPARAMS_COLUMNS], top;
-    float ee[OCT_QPARAMS_COLUMNS], ed[OCT_QPARAMS_COLUMNS], dd[OCT_QPARAMS_COLUMNS]; /* sums of e e, e d, d d */
-} oct_column_qparams;
-
-/* Sets the sums for x f32[n][OCT_QPARAMS_COLUMNS]. Those of a column whose scale is below OCT_LEAST_SCALE mean nothing.
- */
-void oct_qparams_sums_f32(const float *x, size_t n, oct_column_qparams *g);
-
 /* Weights below this become zeros, because the reciprocal of a scale must be finite. */
 #define OCT_LEAST_SCALE 0x1p-120f
 
-/* The best parameters of each column so far: those by which values are rounded, the scale of least squared error for
- * what that gives, and this error. */
-typedef struct oct_column_best {
+/* Parameters of columns side by side. By `scale` and `zero` values are rounded: x becomes the step d =
+ * clamp(round_half_even(x * (1 / scale)), -zero, top - zero). `fit` is the scale of least squared error for these
+ * steps, scale * (1 + ed / dd) where e = x * (1 / scale) - d and sums are over the rows, in order; `error` is that
+ * error, scale^2 * (ee - ed^2 / dd), and `signal` the sum of squares, which is the error of zeros. */
+enum { OCT_QPARAMS_COLUMNS = 16 };
+typedef struct oct_column_qparams {
     float scale[OCT_QPARAMS_COLUMNS], fit[OCT_QPARAMS_COLUMNS];
     int32_t zero[OCT_QPARAMS_COLUMNS];
-    double error[OCT_QPARAMS_COLUMNS];
-} oct_column_best;
+    double error[OCT_QPARAMS_COLUMNS], signal[OCT_QPARAMS_COLUMNS];
+} oct_column_qparams;
 
-/* Replaces the parameters of those columns for which g, with its sums, has a smaller error; never by scales below
- * OCT_LEAST_SCALE. */
-void oct_qparams_better(const oct_column_qparams *g, oct_column_best *b);
+/* Chooses those of the least error for x f32[n][OCT_QPARAMS_COLUMNS], and quantized values 0..top: the first of equal
+ * ones. Tried are 1, 0.95, 0.9, 0.85 and 0.8 of the step between the extremes and 0, with the zero point that belongs
+ * to it and those beside it, unless `symmetric`, and of the steps by which the extreme farthest from 0 is the lowest or
+ * the highest value around the middle one. Where scale or fit would be below OCT_LEAST_SCALE, or zeros are better,
+ * scale and fit are 1 and zero is the middle. Where signal is not finite, the others mean nothing. */
+void oct_choose_columns_f32(const float *x, size_t n, int top, bool symmetric, oct_column_qparams *g);
 /* q u8[n][OCT_QPARAMS_COLUMNS] = d + zero. */
-void oct_quantize_columns_f32(const float *x, size_t n, const oct_column_qparams *g, uint8_t *q);
+void oct_quantize_columns_f32(const float *x, size_t n, int top, const oct_column_qparams *g, uint8_t *q);
 
 /* Quantizes a row block by block, symmetrically: scale = largest magnitude / 127, q = round_half_even(x * (127 /
  * largest magnitude)), sum = of q. If all magnitudes of a block are below 2^-100, its scale and q are 0; if some values

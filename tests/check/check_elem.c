@@ -243,53 +243,32 @@ static void check_quantize(oct_check *t, const oct_elem_table *ref, const oct_el
         }
 }
 
+/* Columns of all sizes, one of zeros, one of almost nothing and one that is constant. */
 static void check_column_qparams(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
 {
     for (size_t i = 0; i < 4 * OCT_COUNT(sizes); i++) {
-        const size_t n = sizes[i % OCT_COUNT(sizes)];
-        float *x = floats(t, n * OCT_QPARAMS_COLUMNS);
-        uint8_t *want = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS),
-                *got = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS);
-        oct_column_qparams a = { .top = i % 2 ? 15 : 255 }, b;
-        for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
-            a.scale[j] = (i & 1 ? -0.1f : 0.1f) * (0.1f + (float)oct_check_below(t, 100) * 0.02f);
-            a.zero[j] = (int32_t)oct_check_below(t, (size_t)a.top + 1);
+        const size_t n = sizes[i % OCT_COUNT(sizes)], columns = OCT_QPARAMS_COLUMNS;
+        const int top = i % 2 ? 15 : 255;
+        float *x = floats(t, n * columns);
+        uint8_t *want = oct_check_buffer(t, n * columns), *got = oct_check_buffer(t, n * columns);
+        oct_column_qparams a, b;
+        oct_fill_f32(t, x, n * columns);
+        for (size_t r = 0; r < n; r++) {
+            x[r * columns + i % 13] = 0;
+            x[r * columns + i % 13 + 1] *= 0x1p-118f;
+            x[r * columns + i % 13 + 2] = -3;
         }
-        b = a;
-        oct_fill_f32(t, x, n * OCT_QPARAMS_COLUMNS);
-        ref->qparams_sums(x, n, &a);
-        k->qparams_sums(x, n, &b);
-        same(t, a.ee, b.ee, 3 * OCT_QPARAMS_COLUMNS, sizeof *a.ee, "qparams sums", 0);
-        ref->quantize_columns(x, n, &a, want);
-        k->quantize_columns(x, n, &a, got);
-        same(t, want, got, n * OCT_QPARAMS_COLUMNS, 1, "quantized columns", 0);
+        ref->choose_columns(x, n, top, i % 3 == 0, &a);
+        k->choose_columns(x, n, top, i % 3 == 0, &b);
+        same(t, a.scale, b.scale, columns, sizeof(float), "chosen scales", 0);
+        same(t, a.fit, b.fit, columns, sizeof(float), "chosen fits", 0);
+        same(t, a.zero, b.zero, columns, sizeof(int32_t), "chosen zero points", 0);
+        same(t, a.error, b.error, columns, sizeof(double), "chosen errors", 0);
+        same(t, a.signal, b.signal, columns, sizeof(double), "squares of columns", 0);
+        ref->quantize_columns(x, n, top, &a, want);
+        k->quantize_columns(x, n, top, &a, got);
+        same(t, want, got, n * columns, 1, "quantized columns", 0);
         oct_check_release(t);
-    }
-}
-
-/* Errors of all sizes, one with NaN, and scales that are too small. */
-static void check_column_best(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
-{
-    for (size_t i = 0; i < 40; i++) {
-        oct_column_qparams g = { .top = 15 };
-        oct_column_best want = { { 0 } }, got;
-        for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
-            g.scale[j] = (i & 1 ? -0.1f : 0.1f) * (0.1f + (float)oct_check_below(t, 100) * 0.02f);
-            g.zero[j] = (int32_t)oct_check_below(t, 16);
-            g.ee[j] = (float)oct_check_below(t, 100) * 0.1f;
-            g.ed[j] = (float)oct_check_below(t, 100) * 0.1f - 5;
-            g.dd[j] = (float)oct_check_below(t, 100);
-            want.error[j] = (double)(g.scale[j] * g.scale[j] * g.ee[j]) * (double)oct_check_below(t, 100) * 0.02;
-        }
-        g.scale[oct_check_below(t, OCT_QPARAMS_COLUMNS)] = 0x1p-121f;
-        want.error[oct_check_below(t, OCT_QPARAMS_COLUMNS)] = (double)NAN;
-        got = want;
-        ref->qparams_better(&g, &want);
-        k->qparams_better(&g, &got);
-        same(t, want.scale, got.scale, OCT_QPARAMS_COLUMNS, sizeof(float), "better scales", 0);
-        same(t, want.fit, got.fit, OCT_QPARAMS_COLUMNS, sizeof(float), "better fits", 0);
-        same(t, want.zero, got.zero, OCT_QPARAMS_COLUMNS, sizeof(int32_t), "better zero points", 0);
-        same(t, want.error, got.error, OCT_QPARAMS_COLUMNS, sizeof(double), "better errors", 0);
     }
 }
 
@@ -489,8 +468,8 @@ static void compare_bits(oct_check *t, const char *table)
 static void run(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
 {
     static void (*const parts[])(oct_check *, const oct_elem_table *, const oct_elem_table *) = {
-        check_unary, check_binary, check_reduce,         check_norms, check_quantize, check_integers,    check_pool,
-        check_moves, check_half,   check_column_qparams, check_rnn,   check_blocks,   check_column_best,
+        check_unary, check_binary, check_reduce, check_norms,          check_quantize, check_integers,
+        check_pool,  check_moves,  check_half,   check_column_qparams, check_rnn,      check_blocks,
     };
     count_seen = 0;
     for (size_t i = 0; i < OCT_COUNT(parts); i++) {

@@ -449,66 +449,78 @@ static int32_t qval_at(const void *q, oct_dtype d, size_t i)
     }
 }
 
-/* The parameters of g replace the best exactly where they leave less of the values. left: the squared error of each
- * column with the best scale for its steps. */
-static size_t values_better(const oct_column_qparams *g, const double *left)
+/* What is left of a column when it is rounded by parameters, with the scale that fits best; *fit: this scale. */
+static double left_by(const float *x, size_t n, float scale, int zero, int top, double *fit)
 {
-    size_t bad = 0;
-    for (int over = 0; over < 2; over++) {
-        oct_column_best b = { { 0 } };
-        for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++)
-            b.error[j] = left[j] * (over ? 1.01 : 0.99);
-        oct_qparams_better(g, &b);
-        for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
-            const double fit = (double)g->scale[j] * (1 + (double)g->ed[j] / (double)g->dd[j]);
-            if (over && g->dd[j] > 0 && left[j] > 0)
-                bad += b.scale[j] != g->scale[j] || b.zero[j] != g->zero[j] || b.fit[j] != (float)fit ||
-                       fabs(b.error[j] - left[j]) > left[j] * 0.005;
-            else
-                bad += b.scale[j] != 0 || b.fit[j] != 0 || b.zero[j] != 0;
-        }
+    double ee = 0, ed = 0, dd = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double v = (double)(x[i * OCT_QPARAMS_COLUMNS] * (1.0f / scale));
+        const int d = saturate(nearbyint(v), -zero, top - zero);
+        ee += (v - d) * (v - d);
+        ed += (v - d) * d;
+        dd += (double)d * d;
     }
-    return bad;
+    *fit = dd > 0 ? (double)scale * (1 + ed / dd) : 0;
+    return dd > 0 ? (double)scale * (double)scale * (ee - ed * ed / dd) : (double)INFINITY;
 }
 
-/* Steps by their definition; the sums within what a chain of floats can lose. */
+/* The least that is left by the parameters that the header names. */
+static double least_left(const float *x, size_t n, int top, bool symmetric)
+{
+    double lo = 0, hi = 0, least = 0, fit;
+    for (size_t i = 0; i < n; i++) {
+        const double v = (double)x[i * OCT_QPARAMS_COLUMNS];
+        lo = fmin(lo, v);
+        hi = fmax(hi, v);
+        least += v * v;
+    }
+    const float step = (float)hi / (float)top - (float)lo / (float)top, far = (float)(hi > -lo ? hi : lo);
+    const int zero = step > 0 ? (int)nearbyintf(-(float)lo / step) : 0, middle = (top + 1) / 2;
+    for (int c = 0; c < 5 && step > 0; c++) {
+        const float cut = 1.0f - 0.05f * (float)c;
+        for (int off = -1; off <= 1 && !symmetric; off++)
+            least = fmin(least, left_by(x, n, step * cut, saturate(zero + off, 0, top), top, &fit));
+        least = fmin(least, left_by(x, n, far / (float)-middle * cut, middle, top, &fit));
+        least = fmin(least, left_by(x, n, far / (float)(middle - 1) * cut, middle, top, &fit));
+    }
+    return least;
+}
+
+/* Nothing that is tried leaves less, and what is said of the choice is so, within what a chain of floats can lose. */
 static void values_column_qparams(oct_check *t)
 {
     for (int round = 0; round < 60; round++) {
         const size_t n = 1 + oct_check_below(t, 300);
-        oct_column_qparams g = { .top = round % 2 ? 15 : 255 };
+        const int top = round % 2 ? 15 : 255;
         float *x = floats(t, n * OCT_QPARAMS_COLUMNS);
         uint8_t *q = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS);
+        oct_column_qparams g;
         size_t bad = 0;
         oct_fill_f32(t, x, n * OCT_QPARAMS_COLUMNS);
-        for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
-            g.scale[j] = j % 4 ? 0.003f * (float)(1 + round) : -0.25f;
-            g.zero[j] = (int32_t)oct_check_below(t, (size_t)g.top + 1);
-            for (size_t i = 0; i < n; i++) /* ties where the scale is 0.25 */
-                x[i * OCT_QPARAMS_COLUMNS + j] = j % 4 ? x[i * OCT_QPARAMS_COLUMNS + j] * 5
-                                                       : (float)(int)(x[i * OCT_QPARAMS_COLUMNS + j] * 99) * 0.125f;
+        for (size_t i = 0; i < n; i++) { /* of one sign, and none at all */
+            x[i * OCT_QPARAMS_COLUMNS + 1] = fabsf(x[i * OCT_QPARAMS_COLUMNS + 1]);
+            x[i * OCT_QPARAMS_COLUMNS + 2] = 0;
         }
-        oct_qparams_sums_f32(x, n, &g);
-        oct_quantize_columns_f32(x, n, &g, q);
-        double left[OCT_QPARAMS_COLUMNS];
+        oct_choose_columns_f32(x, n, top, round % 3 == 0, &g);
+        oct_quantize_columns_f32(x, n, top, &g, q);
         for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
-            double ee = 0, ed = 0, dd = 0, size = 0;
+            double squares = 0, fit;
             for (size_t i = 0; i < n; i++) {
-                const float v = x[i * OCT_QPARAMS_COLUMNS + j] * (1.0f / g.scale[j]);
-                const int d = saturate(nearbyint((double)v), -g.zero[j], g.top - g.zero[j]);
-                const double e = (double)v - d;
-                bad += q[i * OCT_QPARAMS_COLUMNS + j] != d + g.zero[j];
-                ee += e * e;
-                ed += e * d;
-                dd += (double)d * d;
-                size += fabs(e * d);
+                const float v = x[i * OCT_QPARAMS_COLUMNS + j];
+                squares += (double)v * (double)v;
+                bad += q[i * OCT_QPARAMS_COLUMNS + j] !=
+                       g.zero[j] + saturate(nearbyint((double)(v * (1.0f / g.scale[j]))), -g.zero[j], top - g.zero[j]);
             }
-            const double bound = (double)(n + 2) * 0x1p-23;
-            left[j] = dd > 0 ? (double)g.scale[j] * (double)g.scale[j] * (ee - ed * ed / dd) : 0;
-            bad += fabs(g.ee[j] - ee) > ee * bound || fabs(g.ed[j] - ed) > size * bound || g.dd[j] != (float)dd;
+            const double bound = squares * (double)(n + 8) * 0x1p-22;
+            bad += fabs(g.signal[j] - squares) > squares * 1e-12;
+            bad += fabs(g.error[j] - least_left(x + j, n, top, round % 3 == 0)) > bound;
+            if (g.fit[j] != 1)
+                bad += fabs(g.error[j] - left_by(x + j, n, g.scale[j], g.zero[j], top, &fit)) > bound ||
+                       fabs((double)g.fit[j] - fit) > fabs(fit) * (double)(n + 8) * 0x1p-22;
+            else
+                bad += g.error[j] != g.signal[j] || g.scale[j] != 1 || g.zero[j] != (top + 1) / 2;
         }
-        bad += values_better(&g, left);
-        oct_check_wrong(t, bad, "parameters of %zu rows: %zu quantized values and sums differ", n, bad);
+        oct_check_wrong(t, bad, "parameters of %zu rows: %zu of what is said differ", n, bad);
         oct_check_release(t);
     }
 }

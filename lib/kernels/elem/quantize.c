@@ -152,14 +152,9 @@ void oct_fake_dynamic_quantize_f32(const float *x, size_t n, float *y)
     oct_fake_quantize_f32(OCT_U8, x, n, scale, z, y);
 }
 
-void oct_qparams_sums_f32(const float *x, size_t n, oct_column_qparams *g)
+void oct_choose_columns_f32(const float *x, size_t n, int top, bool symmetric, oct_column_qparams *g)
 {
-    oct_elem()->qparams_sums(x, n, g);
-}
-
-void oct_qparams_better(const oct_column_qparams *g, oct_column_best *b)
-{
-    oct_elem()->qparams_better(g, b);
+    oct_elem()->choose_columns(x, n, top, symmetric, g);
 }
 
 void oct_quantize_blocks_s8(const float *x, size_t n, size_t block, int8_t *q, float *scale, int32_t *sum)
@@ -167,7 +162,7 @@ void oct_quantize_blocks_s8(const float *x, size_t n, size_t block, int8_t *q, f
     oct_elem()->quantize_blocks(x, n, block, q, scale, sum);
 }
 
-void oct_quantize_columns_f32(const float *x, size_t n, const oct_column_qparams *g, uint8_t *q)
+void oct_quantize_columns_f32(const float *x, size_t n, int top, const oct_column_qparams *g, uint8_t *q)
 {
-    oct_elem()->quantize_columns(x, n, g, q);
+    oct_elem()->quantize_columns(x, n, top, g, q);
 }

@@ -13,96 +13,12 @@
  * so that of each row of a row-major matrix, which is often on a page of its own, many cache lines are read. */
 enum { TILE = OCT_QPARAMS_COLUMNS, SUM = 4 * TILE, ITEM = 4 * SUM, MOST_BLOCK = 256 };
 
-/* A block of TILE columns, with the best parameters of each column so far. */
+/* A block of TILE columns. */
 typedef struct tile {
     float x[MOST_BLOCK * TILE]; /* [block][TILE] */
     uint8_t qvals[MOST_BLOCK * TILE];
-    oct_column_best best; /* its fit is the scale that will be written */
+    oct_column_qparams best; /* its fit is the scale that is written */
 } tile;
-
-/* ------------------------------------------------------------------ choosing */
-
-static void try_qparams(tile *t, size_t block, oct_column_qparams *g)
-{
-    oct_qparams_sums_f32(t->x, block, g);
-    oct_qparams_better(g, &t->best);
-}
-
-/* The extremes of each column, extended to include 0, and the one that is farther from 0. */
-typedef struct range {
-    float step[TILE], far[TILE];
-    int32_t zero[TILE];
-} range;
-
-static void find_range(const float *x, size_t block, int top, range *r)
-{
-    float lo[TILE] = { 0 }, hi[TILE] = { 0 };
-    for (size_t i = 0; i < block; i++, x += TILE)
-        for (size_t j = 0; j < TILE; j++) {
-            lo[j] = x[j] < lo[j] ? x[j] : lo[j];
-            hi[j] = x[j] > hi[j] ? x[j] : hi[j];
-        }
-    for (size_t j = 0; j < TILE; j++) {
-        r->step[j] = hi[j] / (float)top - lo[j] / (float)top;
-        r->zero[j] = r->step[j] >= OCT_LEAST_SCALE ? (int32_t)rintf(-lo[j] / r->step[j]) : 0;
-        r->far[j] = hi[j] > -lo[j] ? hi[j] : lo[j];
-    }
-}
-
-/* Sets the initial state: all quantized values are the middle one, and the error is the sum of squares. Returns the sum
- * over all columns. */
-static double start(tile *t, size_t block, int top)
-{
-    double sum = 0;
-    for (size_t j = 0; j < TILE; j++) {
-        t->best.scale[j] = t->best.fit[j] = 1.0f;
-        t->best.zero[j] = (top + 1) / 2;
-        t->best.error[j] = 0;
-    }
-    for (size_t i = 0; i < block; i++)
-        for (size_t j = 0; j < TILE; j++)
-            t->best.error[j] += (double)t->x[i * TILE + j] * (double)t->x[i * TILE + j];
-    for (size_t j = 0; j < TILE; j++)
-        sum += t->best.error[j];
-    return sum;
-}
-
-static void choose(tile *t, size_t block, int top, bool symmetric)
-{
-    static const float cuts[] = { 1.0f, 0.95f, 0.9f, 0.85f, 0.8f };
-    const int middle = (top + 1) / 2;
-    range r;
-    oct_column_qparams g = { .top = top };
-    find_range(t->x, block, top, &r);
-    for (size_t c = 0; c < OCT_COUNT(cuts); c++) {
-        for (int off = -1; off <= 1 && !symmetric; off++) {
-            for (size_t j = 0; j < TILE; j++) {
-                const int32_t zero = r.zero[j] + off;
-                g.zero[j] = zero < 0 ? 0 : zero > top ? top : zero;
-                g.scale[j] = r.step[j] * cuts[c];
-            }
-            try_qparams(t, block, &g);
-        }
-        for (int end = 0; end < 2; end++) {
-            for (size_t j = 0; j < TILE; j++) {
-                g.zero[j] = middle;
-                g.scale[j] = r.far[j] / (float)(end ? middle - 1 : -middle) * cuts[c];
-            }
-            try_qparams(t, block, &g);
-        }
-    }
-}
-
-/* Rounds by the best parameters. */
-static void round_columns(tile *t, size_t block, int top)
-{
-    oct_column_qparams g = { .top = top };
-    memcpy(g.scale, t->best.scale, sizeof g.scale);
-    memcpy(g.zero, t->best.zero, sizeof g.zero);
-    oct_quantize_columns_f32(t->x, block, &g, t->qvals);
-}
-
-/* ------------------------------------------------------------------ columns */
 
 typedef struct job {
     const oct_block_matrix *m;
@@ -176,12 +92,14 @@ static void quantize_item(const job *w, size_t item, tile *tiles)
             const size_t columns = end - first < TILE ? end - first : TILE;
             tile *t = &tiles[(first - begin) / TILE];
             double *sums = w->sums + first / SUM * 2;
-            const double sum = start(t, f->block, top);
-            sums[0] += sum;
-            if (!isfinite(sum))
+            double signal = 0;
+            oct_choose_columns_f32(t->x, f->block, top, f->zero == OCT_NBITS_MIDDLE, &t->best);
+            for (size_t j = 0; j < TILE; j++)
+                signal += t->best.signal[j];
+            sums[0] += signal;
+            if (!isfinite(signal))
                 return;
-            choose(t, f->block, top, f->zero == OCT_NBITS_MIDDLE);
-            round_columns(t, f->block, top);
+            oct_quantize_columns_f32(t->x, f->block, top, &t->best, t->qvals);
             store(w, t, b, first, columns);
             for (size_t j = 0; j < columns; j++)
                 sums[1] += t->best.error[j];
