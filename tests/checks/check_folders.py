@@ -347,6 +347,12 @@ def audits(check):
     check.hold("audit: two folders", done.returncode == 0 and [v["verdict"] for v in json.loads(report.read_text())["variants"]] == ["fits"], done.stderr)
     done = subprocess.run([*pair, "--min-sqnr", "60"], capture_output=True, text=True)
     check.hold("audit: a gate", done.returncode == 1 and [v["verdict"] for v in json.loads(report.read_text())["variants"]] == ["misses a gate"], done.stderr)
+    words = check.folder / "words.txt"
+    words.write_text("ba be bi\nbo bu ba\n")
+    done = subprocess.run([*pair[:3], "--data", words], capture_output=True, text=True)
+    check.hold("audit: samples that suit none", done.returncode == 4 and "not a token id" in done.stderr and "hint: tokenizer=" in done.stderr, done.stderr)
+    done = subprocess.run([check.qeval, pair[1], "--data", texts], capture_output=True, text=True)
+    check.hold("audit: one folder", done.returncode == 2 and "hint: two folders are compared by" in done.stderr, done.stderr)
     half = check.folder / "halfway"
     shutil.copytree(check.folder / "optimum.new", half)
     (half / "encoder_model.onnx").unlink()

@@ -2,7 +2,7 @@
 #include "qeval/qeval.h"
 
 #include "api/choices.h"
-#include "api/folder/folder_recipe.h"
+#include "api/folder/folder_plan.h"
 #include "base/io.h"
 #include "cli/textfmt.h"
 
@@ -128,10 +128,20 @@ static oct_status evaluate(session *s, oct_err *err)
                              : compare(s, err);
 }
 
+/* Whether a folder holds models, and no samples. */
+static bool fits_recipe(const char *folder)
+{
+    oct_folder f;
+    const bool fits = oct_folder_open(&f, folder, NULL, NULL) == OCT_OK;
+    oct_folder_close(&f);
+    return fits;
+}
+
 /* Folders: two are compared, or the variants in one. No model is named where parts are joined. */
 static bool is_of_folders(const qeval_args *a)
 {
-    return a->audit || (a->x.model && oct_path_is_dir(a->x.model) && (a->recipe || a->others.n));
+    return a->audit ||
+           (a->x.model && oct_path_is_dir(a->x.model) && (a->recipe || a->others.n || fits_recipe(a->x.model)));
 }
 
 static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)

@@ -27,6 +27,8 @@ typedef struct job {
     oct_listing other; /* of the second folder */
     variant *v;
     size_t n, cap, bad;
+    size_t judged, unjudged; /* of those that were run */
+    oct_err fault;           /* of the first one that is not */
 } job;
 
 /* ---- which files ---- */
@@ -180,6 +182,10 @@ static oct_status run(job *j, variant *v, oct_err *err)
     if (!x.model || !(v->report = oct_document_create()))
         return oct_nomem(err);
     const oct_status s = evaluate(&x, j->h, v->report, &fault);
+    const bool judged = s == OCT_OK || s == OCT_EGOAL;
+    if (!judged && !j->unjudged++)
+        j->fault = fault;
+    j->judged += judged;
     if (s == OCT_OK)
         return judge_numbers(v, j->arena, err);
     if (s == OCT_EGOAL)
@@ -268,6 +274,11 @@ static oct_status audit(job *j, const char *recipe, oct_document *to, oct_err *e
         if (!v->verdict)
             OCT_TRY(run(j, v, err));
         j->bad += v->bad;
+    }
+    if (j->unjudged && !j->judged && !j->bad && j->fault.status != OCT_EUNSUPPORTED) { /* it is the samples */
+        if (err)
+            *err = j->fault;
+        return j->fault.status;
     }
     report(j, to);
     if (!oct_document_root(to))

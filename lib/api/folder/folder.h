@@ -21,7 +21,7 @@ oct_status oct_folder_convert(const octet_convert_options *x, const char *recipe
  * those in the same folder, as others have published them. Makes the report, of schema octet-audit-1: of each whether
  * it loads, whether it has the float model's inputs and outputs, and with samples (as above) what it costs.
  * OCT_EGOAL: there is a report, and a variant does not load, has other ends, computes something else or misses a
- * gate. */
+ * gate. Where the samples suit no variant, the error is that of the first, and there is no report. */
 oct_status oct_folder_audit(const octet_evaluate_options *x, const char *recipe, const oct_evaluation_host *h,
                             oct_document *to, oct_err *err);
 
