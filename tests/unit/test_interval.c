@@ -335,6 +335,19 @@ static void verdicts(void **state)
     assert_int_equal(oct_interval_samples(&d, 100, -0.005), 180);
     assert_int_equal(oct_interval_samples(&d, 1234, 0), 5000);
     assert_int_equal(oct_interval_samples(&d, 100, 0.01), 0);
+    /* Where no sample differs the interval is narrower in proportion; not where gains and losses cancel out. */
+    d = of_counts(60, 0, 0);
+    for (double limit = 0.01; limit > 1e-4; limit /= 3) {
+        const uint64_t n = oct_interval_samples(&d, 60, limit);
+        assert_true(fabs(of_counts((int)n, 0, 0).hi / limit - 1) < 0.1);
+    }
+    for (int k = 1; k <= 10; k++) {
+        d = of_counts(60, k, k);
+        const uint64_t n = oct_interval_samples(&d, 60, 0.01);
+        const double hi = of_counts((int)n, (int)n * k / 60, (int)n * k / 60).hi;
+        assert_true(hi > 0.005 && hi < 0.0105); /* enough, and of few that differ up to three times as many */
+    }
+    d = (oct_interval){ 0.01, -0.01, 0.03 };
     /* 100 (0.02 / 0.0007)^2 = 81632.7; 100 (0.02 / 0.0006)^2 = 111111, which nobody collects. */
     assert_int_equal(oct_interval_samples(&d, 100, 0.0107), 82000);
     assert_int_equal(oct_interval_samples(&d, 100, 0.0106), 0);

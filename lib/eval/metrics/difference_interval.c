@@ -163,8 +163,10 @@ bool oct_interval_holds(const oct_interval *i, double value)
 
 uint64_t oct_interval_samples(const oct_interval *i, uint64_t n, double value)
 {
+    enum { UNCHANGED = 4 }; /* samples: the square of the normal quantile, 3.84, bounds the interval of no difference */
     const double apart = fabs(value - i->mean), half = value > i->mean ? i->hi - i->mean : i->mean - i->lo;
-    const double want = (double)n * (half / apart) * (half / apart);
+    const double factor = half / apart, few = i->mean == 0 && half * (double)n <= UNCHANGED ? 1 : factor;
+    const double want = (double)n * factor * few;
     if (!(apart > 0) || !(want <= OCT_INTERVAL_MOST)) /* also if it is NaN */
         return 0;
     uint64_t least = (uint64_t)ceil(want), unit = 1;

@@ -275,14 +275,6 @@ static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
     return text;
 }
 
-/* How many samples would show that a score has lost less than `points`: intervals shrink with the root of their number,
- * and where nothing changed, with their number. */
-static double samples_needed(const oct_eval_score *x, double points)
-{
-    const double above = (x->hi - x->drop) / points;
-    return ceil((double)x->n * (x->drop == 0 ? above : above * above));
-}
-
 /* The share of the samples that counts as a loss. */
 static double points_of(const oct_eval_score *x)
 {
@@ -299,13 +291,15 @@ static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
 {
     if (!x || !allows_loss(x) || !(x->hi - x->drop > points_of(x)))
         return;
-    const double points = points_of(x), n = samples_needed(x, points);
+    const double points = points_of(x);
+    const oct_interval drop = { x->drop, x->lo, x->hi };
+    const uint64_t n = oct_interval_samples(&drop, x->n, x->drop + points);
     oct_conversion_say(
         c, 0,
-        "%llu samples cannot exclude a loss of %s of up to %.1f points (95 %%): %s%.0f would show one of %.0f point%s; "
+        "%llu samples cannot exclude a loss of %s of up to %.1f points (95 %%): %s%llu would show one of %.0f point%s; "
         "give more with --data, or a limit with %s",
-        (unsigned long long)x->n, x->metric->name, 100 * x->hi, n > OCT_INTERVAL_MOST ? "more than " : "about ",
-        fmin(n, OCT_INTERVAL_MOST), 100 * points, points > A_POINT ? "s" : "",
+        (unsigned long long)x->n, x->metric->name, 100 * x->hi, n ? "about " : "more than ",
+        (unsigned long long)(n ? n : OCT_INTERVAL_MOST), 100 * points, points > A_POINT ? "s" : "",
         x->metric->relative ? "--min-agreement 95%" : "--max-drop 1%");
 }
 
