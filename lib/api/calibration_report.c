@@ -1,4 +1,5 @@
 /* The report of a calibration table, of schema "octet-calibration-1". */
+#include "api/answer.h"
 #include "api/calibration.h"
 
 #include "observers/calib.h"
@@ -99,14 +100,21 @@ static void json_shards(oct_json *j, const oct_calib *c)
     oct_buf_free(&missing);
 }
 
+static void put_answer(const void *answer, oct_json *j)
+{
+    oct_json_item(j, "answer", answer);
+}
+
 void oct_calibration_report(const oct_calib *c, const oct_item *answer, oct_document *to)
 {
     char hash[20];
     oct_json j = { .to = to };
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)c->model_hash);
     oct_report_open(&j, "octet-calibration-1");
-    if (answer)
+    if (answer) {
         oct_json_item(&j, "answer", answer);
+        oct_answer_next(&j, put_answer, answer);
+    }
     oct_json_str(&j, "model", c->model);
     oct_json_str(&j, "model_hash", hash);
     oct_json_str(&j, "preprocess", c->preprocess);

@@ -455,6 +455,8 @@ oct_status oct_evaluation_report(oct_evaluation *s, oct_document *to, oct_err *e
 {
     oct_evaluation_notes notes = { .e = s, .r = s->result, .st = OCT_OK, .err = err };
     oct_report_context with = s->context;
+    with.put_more = oct_evaluation_put_answer;
+    with.more = s;
     if (s->x.html) {
         with.title = "Evaluation";
         with.command = s->h.command ? s->h.command : "octet_evaluate_model";

@@ -60,4 +60,7 @@ typedef struct oct_evaluation_notes {
 } oct_evaluation_notes;
 void oct_evaluation_put_notes(oct_json *j, size_t k, const void *notes);
 
+/* evaluation_answer.c: what to do next, as the members "answer" and "next"; oct_report_context.put_more. */
+void oct_evaluation_put_answer(oct_json *j, const void *evaluation);
+
 #endif

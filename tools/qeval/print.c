@@ -666,5 +666,6 @@ oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, bool
         oct_print(f, every ? "\n" : "");
         tool_print_item("Machine", oct_item_text(report, "environment.text"), f);
     }
+    tool_print_more(oct_item_at(report, "answer"), f);
     return OCT_OK;
 }

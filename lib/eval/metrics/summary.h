@@ -50,8 +50,8 @@ const char *oct_paired_mean_method(uint64_t n);
  * there is no interval. */
 bool oct_interval_holds(const oct_interval *i, double value);
 /* Approximately how many samples, similar to the n of the interval, would distinguish the mean from `value`: an
- * interval becomes narrower with the square root of n, and with n where no sample differs. Rounded up to two digits. 0: not OCT_INTERVAL_MOST would, or no
- * number is known. */
+ * interval becomes narrower with the square root of n, and with n where no sample differs. Rounded up to two digits. 0:
+ * not OCT_INTERVAL_MOST would, or no number is known. */
 enum { OCT_INTERVAL_MOST = 100000 }; /* nobody collects more to learn that */
 uint64_t oct_interval_samples(const oct_interval *i, uint64_t n, double value);
 

@@ -30,6 +30,9 @@ typedef struct oct_report_context {
      * "findings", "size", "made_by" (the command) and "answer" (what stands first); NULL: nothing is. */
     void (*put_notes)(oct_json *j, size_t k, const void *notes);
     const void *notes;
+    /* Puts more members of the report; NULL: there are none. */
+    void (*put_more)(oct_json *j, const void *more);
+    const void *more;
 } oct_report_context;
 
 void oct_report_document(const oct_eval_result *r, const oct_report_context *c, oct_document *to);

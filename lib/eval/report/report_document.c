@@ -590,6 +590,8 @@ void oct_report_document(const oct_eval_result *r, const oct_report_context *c, 
         put_sweep(j, r);
     if (c->n_bad)
         oct_json_texts(j, "bad", c->bad, c->n_bad);
+    if (c->put_more)
+        c->put_more(j, c->more);
     oct_json_close(j);
 }
 
