@@ -16,15 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static char *dup_path(const char *path)
-{
-    size_t n = strlen(path) + 1;
-    char *p = oct_alloc(n);
-    if (p)
-        memcpy(p, path, n);
-    return p;
-}
-
 oct_status oct_fail_errno(oct_err *err, const char *fmt, ...)
 {
     const int e = errno;
@@ -200,7 +191,7 @@ oct_status oct_map_fd(oct_map *m, int fd, const char *path, oct_err *err)
     *m = (oct_map){ 0 };
     if (fstat(fd, &st) != 0)
         return oct_fail_errno(err, "%s", path);
-    if (!(m->path = dup_path(path)))
+    if (!(m->path = oct_strdup(path)))
         return oct_nomem(err);
     if (st.st_size == 0)
         return OCT_OK;

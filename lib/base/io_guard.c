@@ -49,11 +49,9 @@ static char tool_name[32] = "octet";
 
 oct_mapped *oct_mapped_add(const uint8_t *data, size_t size, const char *path)
 {
-    const size_t n = strlen(path) + 1;
-    char *copy = oct_alloc(n);
+    char *copy = oct_strdup(path);
     if (!copy)
         return NULL;
-    memcpy(copy, path, n);
     oct_lock(OCT_LOCK_FILES);
     oct_mapped *m = unused_mapped;
     if (m) {

@@ -353,14 +353,12 @@ oct_status oct_out_open(oct_out *o, const char *path, oct_err *err)
     oct_place p;
     *o = (oct_out){ .fd = -1 };
     OCT_TRY(oct_place_find(&p, path, err));
-    const size_t n = strlen(path) + 1;
-    o->path = oct_alloc(n);
+    o->path = oct_strdup(path);
     o->buf = oct_alloc(OUT_BUF);
     if (!o->path || !o->buf) {
         oct_out_abort(o);
         return oct_nomem(err);
     }
-    memcpy(o->path, path, n);
     if ((p.stream ? open_stream(o, &p) : open_temp(o, &p)) == 0)
         return OCT_OK;
     oct_status s = p.stream ? oct_fail_errno(err, "%s: cannot write", path) : oct_place_fail(&p, path, err);

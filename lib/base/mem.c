@@ -69,6 +69,13 @@ void *oct_calloc(size_t n, size_t size)
     return p;
 }
 
+char *oct_strdup(const char *s)
+{
+    const size_t n = strlen(s) + 1;
+    char *p = oct_alloc(n);
+    return p ? memcpy(p, s, n) : NULL;
+}
+
 void *oct_realloc(void *p, size_t old_size, size_t size)
 {
     void *q = oct_alloc(size);

@@ -24,6 +24,7 @@ void *oct_calloc(size_t n, size_t size); /* zeroed, aligned to 64 bytes, n * siz
 /* Grows a block from oct_alloc: old_size bytes are kept. The old block stays valid on failure. */
 void *oct_realloc(void *p, size_t old_size, size_t size);
 void oct_free(void *p); /* NULL allowed */
+char *oct_strdup(const char *s);
 
 /* Fault injection, for tests: the n-th next allocation (1 = the next) returns NULL, and all after it
  * succeed; 0 turns it off. Returns how many allocations happened since the last call. */

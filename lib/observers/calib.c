@@ -8,18 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *copy(const char *s)
-{
-    size_t n = strlen(s) + 1;
-    char *d = oct_alloc(n);
-    if (d)
-        memcpy(d, s, n);
-    return d;
-}
-
 static oct_status set_text(char **field, const char *text, oct_err *err)
 {
-    char *d = copy(text);
+    char *d = oct_strdup(text);
     if (!d)
         return oct_nomem(err);
     oct_free(*field);
@@ -126,7 +117,7 @@ oct_status oct_calib_add(oct_calib *c, const char *name, oct_calib_tensor **out,
     if (!reindex(c) || !grow((void **)&c->tensors, c->n_tensors, &c->cap_tensors, sizeof *c->tensors))
         return oct_nomem(err);
     oct_calib_tensor *t = oct_calloc(1, sizeof *t);
-    char *d = t ? copy(name) : NULL;
+    char *d = t ? oct_strdup(name) : NULL;
     if (!d) {
         oct_free(t);
         return oct_nomem(err);
@@ -210,7 +201,7 @@ oct_status oct_calib_add_shard(oct_calib *c, const char *set, uint32_t index, ui
     OCT_TRY(check_shard(c, &s, err));
     if (!grow((void **)&c->shards, c->n_shards, &c->cap_shards, sizeof s))
         return oct_nomem(err);
-    s.set = copy(set);
+    s.set = oct_strdup(set);
     if (!s.set)
         return oct_nomem(err);
     c->shards[c->n_shards++] = s;

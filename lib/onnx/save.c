@@ -199,10 +199,8 @@ static oct_status spill(save *s)
         return oct_fail(s->err, OCT_EUNSUPPORTED, "the model is too large for one message; give it a file name");
     OCT_TRY(name_data_file(s, &base));
     OCT_TRY(refuse_inputs(s, s->data_path));
-    const size_t n = strlen(base) + 1;
-    if (!(s->out->location = oct_alloc(n)))
+    if (!(s->out->location = oct_strdup(base)))
         return oct_nomem(s->err);
-    memcpy(s->out->location, base, n);
     OCT_TRY(oct_out_open(out, s->data_path, s->err));
     for (size_t i = 0; i < s->n_tensor; i++) {
         Onnx__TensorProto *t = s->tensor[i];

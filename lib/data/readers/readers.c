@@ -12,13 +12,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-char *oct_strdup(const char *s)
-{
-    size_t n = strlen(s) + 1;
-    char *p = oct_alloc(n);
-    return p ? memcpy(p, s, n) : NULL;
-}
-
 char *oct_strprintf(const char *fmt, ...)
 {
     va_list ap, again;

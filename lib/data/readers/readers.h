@@ -132,8 +132,7 @@ bool oct_feed_matches(const char *array, const char *input);
 /* Sets the shape and the kind of a part by the mode: dimensions of one sample of an array with this header. */
 void oct_feed_shape(const oct_feed *f, const oct_array *head, oct_part *part);
 
-/* Text helpers on the heap: NULL when out of memory. */
-char *oct_strdup(const char *s);
+/* A text on the heap: NULL when out of memory. */
 char *oct_strprintf(const char *fmt, ...) OCT_PRINTF(1, 2);
 
 void oct_part_free(oct_part *p);
