@@ -323,6 +323,27 @@ oct_status oct_within_node(const oct_graph *g, int node, oct_status s, oct_err *
 /* Whether two quantizations are equal: type, axis, blocks, scales and zero points. Quantized values are not compared.
  */
 bool oct_quant_same(const oct_quant *a, const oct_quant *b);
+/* Input `slot` of a node; -1: it is absent. */
+static inline int oct_input_at(const oct_node *n, int slot)
+{
+    return slot >= 0 && slot < n->n_in ? n->in[slot] : -1;
+}
+/* The constant that a value is (-1: there is no value), or that an input of a node is; NULL: it is none. Its bytes may
+ * be unknown. */
+static inline const oct_tensor *oct_graph_constant(const oct_graph *g, int value)
+{
+    return value >= 0 ? g->value[value].constant : NULL;
+}
+static inline const oct_tensor *oct_node_constant(const oct_graph *g, const oct_node *n, int slot)
+{
+    return oct_graph_constant(g, oct_input_at(n, slot));
+}
+/* The same for a constant of float32 whose bytes are known; NULL: it is none. */
+static inline const oct_tensor *oct_graph_floats(const oct_graph *g, int value)
+{
+    const oct_tensor *t = oct_graph_constant(g, value);
+    return t && t->data && t->dtype == OCT_F32 ? t : NULL;
+}
 /* Whether a node is this operator of the default domain. */
 bool oct_is_op(const oct_node *n, const char *op);
 

@@ -13,7 +13,7 @@ oct_status oct_graph_note_recipe(oct_graph *g, int node, const oct_tensor *const
     if (!r || !from)
         return oct_nomem(err);
     for (int i = 0; i < n->n_in; i++)
-        from[i] = n->in[i] >= 0 ? g->value[n->in[i]].constant : NULL;
+        from[i] = oct_graph_constant(g, n->in[i]);
     *r = (oct_recipe){ .node = *n, .from = from, .opset = oct_graph_opset(g, n->domain) };
     r->made = oct_arena_memdup(g->arena, made, (size_t)n->n_out * sizeof *made);
     r->node.in = oct_arena_memdup(g->arena, n->in, (size_t)n->n_in * sizeof *n->in);

@@ -1,15 +1,10 @@
 /* Whether results leave the range of their operands: by the records, and by combinations of nodes. */
 #include "ops/traits.h"
 
-static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int slot)
-{
-    return slot < n->n_in && n->in[slot] >= 0 ? g->value[n->in[slot]].constant : NULL;
-}
-
 /* The exponent of a power, where it is one constant; else below 0. */
 static float exponent(const oct_graph *g, const oct_node *n)
 {
-    const oct_tensor *k = constant_at(g, n, 1);
+    const oct_tensor *k = oct_node_constant(g, n, 1);
     return k && k->data && k->dtype == OCT_F32 && k->count == 1 ? *(const float *)k->data : -1.0f;
 }
 
@@ -23,7 +18,7 @@ oct_growth oct_node_growth(const oct_graph *g, int node)
     switch (op->grows) {
     case OCT_GROWS: grows = true; break;
     case OCT_GROWS_ON_ITSELF: grows = n->in[0] == n->in[1]; break;
-    case OCT_GROWS_BY_DIVISOR: grows = !constant_at(g, n, 1); break;
+    case OCT_GROWS_BY_DIVISOR: grows = !oct_node_constant(g, n, 1); break;
     case OCT_GROWS_BY_POWER: grows = !(exponent(g, n) >= 0.0f && exponent(g, n) <= 1.0f); break;
     default: break;
     }

@@ -7,11 +7,6 @@ enum { MOST_SLOTS = 2 }; /* inputs with weights: W and R of a recurrent operator
 
 /* ---- weights ---- */
 
-static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int slot)
-{
-    return slot < n->n_in && n->in[slot] >= 0 ? g->value[n->in[slot]].constant : NULL;
-}
-
 /* The inputs with weights of a node whose operator can be quantized as a layer, as oct_weights.slots; 0 for others. */
 static uint32_t layer_slots(const oct_graph *g, int node)
 {
@@ -22,13 +17,13 @@ static uint32_t layer_slots(const oct_graph *g, int node)
 const oct_tensor *oct_layer_weights(const oct_graph *g, int node)
 {
     const uint32_t slots = layer_slots(g, node);
-    return slots ? constant_at(g, &g->node[node], __builtin_ctz(slots)) : NULL;
+    return slots ? oct_node_constant(g, &g->node[node], __builtin_ctz(slots)) : NULL;
 }
 
 const oct_tensor *oct_layer_bias(const oct_graph *g, int node)
 {
     const int slot = layer_slots(g, node) ? oct_op_of(g, node)->weights.bias : 0;
-    return slot ? constant_at(g, &g->node[node], slot) : NULL;
+    return slot ? oct_node_constant(g, &g->node[node], slot) : NULL;
 }
 
 bool oct_layer_layout(const oct_graph *g, int node, oct_weight_layout *l)

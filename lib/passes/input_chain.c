@@ -21,7 +21,7 @@ typedef struct walk {
 /* Reads a constant with one number, or one for each channel. */
 static bool spread(const walk *w, int value, double *x)
 {
-    const oct_tensor *t = value >= 0 ? w->g->value[value].constant : NULL;
+    const oct_tensor *t = oct_graph_constant(w->g, value);
     const int rank = 4;
     if (!t || !t->data || t->dtype != OCT_F32 || t->rank > rank || (t->count != 1 && t->count != w->n))
         return false;

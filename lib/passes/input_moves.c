@@ -20,7 +20,7 @@ static int moved_axis(const oct_node *n, int rank, int axis)
 
 static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int slot, oct_dtype type)
 {
-    const oct_tensor *t = n->n_in > slot && n->in[slot] >= 0 ? g->value[n->in[slot]].constant : NULL;
+    const oct_tensor *t = oct_node_constant(g, n, slot);
     return t && t->data && t->dtype == type ? t : NULL;
 }
 

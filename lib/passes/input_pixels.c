@@ -22,7 +22,7 @@ typedef struct walk {
 /* The mean of a constant with a few real numbers. False: the value is something else. */
 static bool mean_of(const walk *w, int value, double *mean)
 {
-    const oct_tensor *t = value >= 0 ? w->g->value[value].constant : NULL;
+    const oct_tensor *t = oct_graph_constant(w->g, value);
     if (!t || !t->data || t->count < 1 || t->count > MOST_CHANNELS ||
         (t->dtype != OCT_F32 && t->dtype != OCT_F64 && t->dtype != OCT_F16))
         return false;
@@ -144,12 +144,6 @@ static const oct_node *first_convolution(walk *w)
     return NULL;
 }
 
-static const oct_tensor *floats(const oct_graph *g, int value)
-{
-    const oct_tensor *t = value >= 0 ? g->value[value].constant : NULL;
-    return t && t->data && t->dtype == OCT_F32 ? t : NULL;
-}
-
 static double spread_of(const float *filter, int64_t n, double variance)
 {
     double square = 0;
@@ -175,7 +169,7 @@ double oct_input_spread(const oct_graph *g, int input)
     const oct_node *norm = conv && x->n_uses == 1 && x->uses[0].slot == 0 ? &g->node[x->uses[0].node] : NULL;
     if (!norm || !oct_is_op(norm, "BatchNormalization") || norm->n_in != 5 || conv->n_in < 2)
         return NAN;
-    const oct_tensor *filters = floats(g, conv->in[1]), *variance = floats(g, norm->in[4]);
+    const oct_tensor *filters = oct_graph_floats(g, conv->in[1]), *variance = oct_graph_floats(g, norm->in[4]);
     if (!filters || !variance || filters->rank < 2 || filters->dims[0] != variance->count)
         return NAN;
     for (int64_t i = 0; i < variance->count && n < MOST_FILTERS; i++) {

@@ -20,11 +20,6 @@ int oct_made_by(const oct_graph *g, int value, const char *op, int n_in)
     return id;
 }
 
-int oct_input_at(const oct_node *n, int slot)
-{
-    return slot < n->n_in ? n->in[slot] : -1;
-}
-
 int oct_other_input(const oct_node *n, int value)
 {
     if (n->n_in != 2 || n->in[0] == n->in[1])
@@ -53,7 +48,7 @@ int oct_reader_of(const oct_graph *g, int value, const char *op, int n_out)
 
 bool oct_number_of(const oct_graph *g, int value, double *v)
 {
-    const oct_tensor *t = value >= 0 ? g->value[value].constant : NULL;
+    const oct_tensor *t = oct_graph_constant(g, value);
     if (!t || t->count != 1 || !t->data || g->value[value].quant)
         return false;
     switch (t->dtype) {

@@ -20,9 +20,7 @@ typedef struct oct_match {
 int oct_maker(const oct_graph *g, int value);
 /* The same, if the node has operator `op`, exactly n_in inputs, none absent, and one output; else -1. */
 int oct_made_by(const oct_graph *g, int value, const char *op, int n_in);
-/* Input `slot` of a node; -1: it is absent. The other input of a node with two inputs, beside `value`; -1: there is
- * none. */
-int oct_input_at(const oct_node *n, int slot);
+/* The other input of a node with two inputs, beside `value`; -1: there is none. */
 int oct_other_input(const oct_node *n, int value);
 /* The only reader of a value. It reads the value at one slot and not quantized, and the value is not a graph output;
  * else -1. */

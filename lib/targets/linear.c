@@ -6,7 +6,7 @@
 
 const oct_tensor *oct_linear_constant(const oct_graph *g, int value)
 {
-    const oct_tensor *c = value >= 0 ? g->value[value].constant : NULL;
+    const oct_tensor *c = oct_graph_constant(g, value);
     return c && c->data ? c : NULL;
 }
 

@@ -94,7 +94,7 @@ static bool is_pool_of_lists(const oct_graph *g, const oct_node *n)
 static bool is_qlinear_of_channels(const oct_graph *g, const oct_node *n)
 {
     const bool layer = !n->domain[0] && (strcmp(n->op, "QLinearConv") == 0 || strcmp(n->op, "QLinearMatMul") == 0);
-    const oct_tensor *scale = layer && n->n_in > 4 && n->in[4] >= 0 ? g->value[n->in[4]].constant : NULL;
+    const oct_tensor *scale = layer ? oct_node_constant(g, n, 4) : NULL;
     return scale && scale->count > 1;
 }
 

@@ -169,8 +169,8 @@ static int count_differences(const pair_search *s, int f, int q)
     for (size_t i = 0; i < a->n_attr; i++)
         differ += !same_attribute(&a->attr[i], oct_node_attr(b, a->attr[i].name));
     for (int k = 0; k < a->n_in && k < b->n_in; k++) {
-        const oct_tensor *x = a->in[k] >= 0 ? s->g[PAIR_REAL]->value[a->in[k]].constant : NULL,
-                         *y = b->in[k] >= 0 ? s->g[PAIR_OTHER]->value[b->in[k]].constant : NULL;
+        const oct_tensor *x = oct_graph_constant(s->g[PAIR_REAL], a->in[k]),
+                         *y = oct_graph_constant(s->g[PAIR_OTHER], b->in[k]);
         if (x && y && x->data && y->data && x->dtype == y->dtype && x->dtype != OCT_STRING)
             differ += x->bytes != y->bytes || memcmp(x->data, y->data, x->bytes) != 0;
     }

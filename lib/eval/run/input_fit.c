@@ -12,7 +12,7 @@
 
 static const oct_tensor *constant_of(const oct_graph *g, const oct_node *n, int slot)
 {
-    const oct_tensor *t = n->n_in > slot && n->in[slot] >= 0 ? g->value[n->in[slot]].constant : NULL;
+    const oct_tensor *t = oct_node_constant(g, n, slot);
     return t && t->data && t->count == 1 ? t : NULL;
 }
 

@@ -33,7 +33,7 @@ static bool find_qparams(const oct_graph *g, const oct_node *mm, int scale, form
 {
     const int zero = oct_input_at(mm, 3);
     const oct_shape *b = &g->value[mm->in[1]].shape;
-    const oct_tensor *s = scale >= 0 ? g->value[scale].constant : NULL, *z = zero >= 0 ? g->value[zero].constant : NULL;
+    const oct_tensor *s = oct_graph_constant(g, scale), *z = oct_graph_constant(g, zero);
     if (!s || s->dtype != OCT_F32 || s->rank > 1 || (zero >= 0 && (!z || z->rank > 1)))
         return false;
     *qparams = (forms_qparams){ scale, zero, .axis = -1, .count = z && z->count > s->count ? z->count : s->count };

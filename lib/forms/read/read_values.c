@@ -108,8 +108,7 @@ oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int qvals
 {
     oct_graph *g = r->g;
     const oct_value *v = &g->value[qvals];
-    const oct_tensor *s = qparams->scale >= 0 ? g->value[qparams->scale].constant : NULL,
-                     *z = qparams->zero >= 0 ? g->value[qparams->zero].constant : NULL;
+    const oct_tensor *s = oct_graph_constant(g, qparams->scale), *z = oct_graph_constant(g, qparams->zero);
     const int64_t axis = qparams->axis < 0 ? qparams->axis + v->shape.rank : qparams->axis;
     *q = NULL;
     if (!s || !s->data || (qparams->zero >= 0 && (!z || !z->data)) || !is_zero_type(v->dtype) ||

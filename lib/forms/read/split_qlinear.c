@@ -4,11 +4,6 @@
 #include "forms/forms.h"
 #include "forms/qlinear.h"
 
-static int input(const oct_node *n, int slot)
-{
-    return slot >= 0 && slot < n->n_in ? n->in[slot] : -1;
-}
-
 enum { OPSET = 13 }; /* of the nodes that are added: the first one with scales per channel */
 
 static oct_status around(oct_graph *g, const char *op, const int *in, int n_in, int out, int before, int *node,
@@ -55,10 +50,11 @@ static oct_status apart(oct_graph *g, int id, const oct_qlinear *f, int n_data, 
     if (!in || !real)
         return oct_nomem(err);
     const oct_node old = { .in = (int *)in, .n_in = was.n_in };
-    const int bias = input(&old, f->bias), y[2] = { input(&old, f->y), input(&old, f->y + 1) };
+    const int bias = oct_input_at(&old, f->bias), y[2] = { oct_input_at(&old, f->y), oct_input_at(&old, f->y + 1) };
     int scales[2] = { -1, -1 };
     for (int i = 0; i < n_data; i++) {
-        const int slot = oct_qlinear_slot(f, i), params[2] = { input(&old, slot + 1), input(&old, slot + 2) };
+        const int slot = oct_qlinear_slot(f, i),
+                  params[2] = { oct_input_at(&old, slot + 1), oct_input_at(&old, slot + 2) };
         const int axis = oct_qlinear_axis(f, &g->node[id], i, g->value[in[slot]].shape.rank);
         OCT_TRY(dequantize(g, id, in[slot], params, axis, &real[i], err));
         if (i < 2)
@@ -76,13 +72,13 @@ static oct_status apart(oct_graph *g, int id, const oct_qlinear *f, int n_data, 
 /* Whether a node has all inputs that it needs, and they mean what the table says (see is_plain in read_qlinear.c). */
 static bool is_whole(const oct_graph *g, const oct_node *n, const oct_qlinear *f, int n_data)
 {
-    bool whole = n_data >= 1 && n->n_out == 1 && n->out[0] >= 0 && (input(n, f->y) >= 0 || f->y_real) &&
+    bool whole = n_data >= 1 && n->n_out == 1 && n->out[0] >= 0 && (oct_input_at(n, f->y) >= 0 || f->y_real) &&
                  !oct_node_int(n, "channels_last", 0) && (f->n_data >= 0 || oct_qlinear_slot(f, n_data) == n->n_in);
     for (int i = 0; whole && i < n_data; i++) {
         const int slot = oct_qlinear_slot(f, i);
-        whole = input(n, slot) >= 0 && input(n, slot + 1) >= 0 && g->value[n->in[slot]].shape.rank >= 0;
+        whole = oct_input_at(n, slot) >= 0 && oct_input_at(n, slot + 1) >= 0 && g->value[n->in[slot]].shape.rank >= 0;
     }
-    return whole && (input(n, f->bias) < 0 || oct_node_float(n, "alpha", 1.0f) == 1.0f);
+    return whole && (oct_input_at(n, f->bias) < 0 || oct_node_float(n, "alpha", 1.0f) == 1.0f);
 }
 
 oct_status oct_forms_split_qlinear(oct_graph *g, oct_err *err)

@@ -21,8 +21,7 @@ typedef struct matrices {
 
 static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int slot)
 {
-    const int v = oct_input_at(n, slot);
-    const oct_tensor *t = v >= 0 ? g->value[v].constant : NULL;
+    const oct_tensor *t = oct_node_constant(g, n, slot);
     return t && t->data ? t : NULL;
 }
 

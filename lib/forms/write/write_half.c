@@ -155,7 +155,7 @@ static oct_status store_constants(halver *h, int id, oct_err *err)
 {
     for (int i = 0; i < h->g->node[id].n_in; i++) {
         const int v = h->g->node[id].in[i];
-        const oct_tensor *k = v >= 0 ? h->g->value[v].constant : NULL;
+        const oct_tensor *k = oct_graph_constant(h->g, v);
         if (!k || !k->data || k->dtype != OCT_F32 || k->count < OCT_HALF_TABLE || !oct_half_follows(&h->g->node[id], i))
             continue;
         if (h->value[v].stored < 0)

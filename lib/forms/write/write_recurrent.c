@@ -14,7 +14,7 @@
 
 static const oct_tensor *matrices(const oct_graph *g, const oct_node *n, int slot)
 {
-    const oct_tensor *t = slot < n->n_in && n->in[slot] >= 0 ? g->value[n->in[slot]].constant : NULL;
+    const oct_tensor *t = oct_node_constant(g, n, slot);
     return t && t->data && t->dtype == OCT_F32 && t->rank == 3 && t->count > 0 ? t : NULL;
 }
 
@@ -38,7 +38,7 @@ const char *oct_no_body(const oct_graph *g, int id)
     const oct_node *n = &g->node[id];
     const oct_tensor *w = matrices(g, n, 1), *r = matrices(g, n, 2);
     const int b = oct_input_at(n, 3);
-    const oct_tensor *bias = b >= 0 ? g->value[b].constant : NULL;
+    const oct_tensor *bias = oct_graph_constant(g, b);
     if (!w || !r || !is_type(g, n, 0, OCT_F32) || !is_type(g, n, 5, OCT_F32))
         return "its weights are not constants of float32";
     if (b >= 0 && (!bias || !bias->data || bias->dtype != OCT_F32))

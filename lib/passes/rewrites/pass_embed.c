@@ -7,11 +7,6 @@
 enum { IDS, SEGMENTS, WORDS, PLACES, KINDS, GAMMA, BETA, MASK, PLACE_IDS };
 enum { OUT_ROWS, OUT_MASK, OUT_SUM };
 
-static int input(const oct_node *n, int slot)
-{
-    return slot < n->n_in ? n->in[slot] : -1;
-}
-
 static int output(const oct_node *n, int slot)
 {
     return slot < n->n_out ? n->out[slot] : -1;
@@ -29,12 +24,12 @@ static bool match(const oct_graph *g, const oct_node *n)
         output(n, OUT_ROWS) < 0 || oct_graph_opset(g, "") < 11)
         return false;
     for (int slot = IDS; slot <= BETA; slot++)
-        if (input(n, slot) < 0 && slot != SEGMENTS && slot != KINDS)
+        if (oct_input_at(n, slot) < 0 && slot != SEGMENTS && slot != KINDS)
             return false;
     const bool counts = is_used(g, output(n, OUT_MASK));
     return g->value[n->in[WORDS]].constant && g->value[n->in[WORDS]].dtype == OCT_F32 &&
-           (input(n, SEGMENTS) < 0 || input(n, KINDS) >= 0) &&
-           (!counts || (input(n, MASK) >= 0 && oct_graph_opset(g, "") >= 13));
+           (oct_input_at(n, SEGMENTS) < 0 || oct_input_at(n, KINDS) >= 0) &&
+           (!counts || (oct_input_at(n, MASK) >= 0 && oct_graph_opset(g, "") >= 13));
 }
 
 /* Adds a node before node `before`. *out: a new value named after value `like`, of type t, or `last` if that is >= 0.
@@ -92,10 +87,11 @@ static oct_status pick(oct_graph *g, int id, int table, int ids, int *rows, oct_
 
 static oct_status take_apart(oct_graph *g, int id, oct_err *err)
 {
-    const int ids = g->node[id].in[IDS], segments = input(&g->node[id], SEGMENTS), mask = input(&g->node[id], MASK);
+    const int ids = g->node[id].in[IDS], segments = oct_input_at(&g->node[id], SEGMENTS),
+              mask = oct_input_at(&g->node[id], MASK);
     const int gamma = g->node[id].in[GAMMA], beta = g->node[id].in[BETA], sum = output(&g->node[id], OUT_SUM),
               counts = output(&g->node[id], OUT_MASK), y = g->node[id].out[OUT_ROWS];
-    int places = input(&g->node[id], PLACE_IDS), x, skip, node;
+    int places = oct_input_at(&g->node[id], PLACE_IDS), x, skip, node;
     OCT_TRY(pick(g, id, g->node[id].in[WORDS], ids, &x, err));
     if (places < 0)
         OCT_TRY(count_up(g, id, ids, &places, err));

@@ -30,7 +30,7 @@ static bool passes_through(const oct_graph *g, const oct_node *n)
     if (strcmp(n->op, "Identity") == 0)
         return true;
     if (strcmp(n->op, "Dropout") == 0) {
-        const oct_tensor *mode = n->n_in > 2 && n->in[2] >= 0 ? g->value[n->in[2]].constant : NULL;
+        const oct_tensor *mode = oct_node_constant(g, n, 2);
         bool training = n->n_in > 2 && n->in[2] >= 0 && (!mode || !mode->data || *(const uint8_t *)mode->data);
         return !training;
     }

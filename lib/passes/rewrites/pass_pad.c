@@ -16,7 +16,7 @@ static bool zero_pads(const oct_graph *g, const oct_node *n, int rank, int64_t *
         memcpy(pads, attr, (size_t)count * sizeof *pads);
         return true;
     }
-    const oct_tensor *t = n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].constant : NULL;
+    const oct_tensor *t = oct_node_constant(g, n, 1);
     if (!t || t->dtype != OCT_S64 || !t->data || (n->n_in > 3 && n->in[3] >= 0) || t->count != 2 * rank)
         return false;
     if (n->n_in > 2 && n->in[2] >= 0) {

@@ -11,7 +11,7 @@ enum { SCALE = 1, ZERO_POINT = 2, QPARAMS_END = 3 };
 
 static bool is_one_in_a_row(const oct_graph *g, const oct_node *n, int slot)
 {
-    const oct_tensor *t = n->n_in > slot && n->in[slot] >= 0 ? g->value[n->in[slot]].constant : NULL;
+    const oct_tensor *t = oct_node_constant(g, n, slot);
     return t && t->data && t->rank == 1 && t->count == 1;
 }
 
@@ -53,7 +53,7 @@ static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_
     if (!op || !op->is_qdq || n->n_in < 2 || n->in[0] < 0 || (!scale && !zero_point) ||
         oct_node_int(n, "block_size", 0) || has_channels(g, n))
         return OCT_OK;
-    const oct_tensor *s = n->in[SCALE] >= 0 ? g->value[n->in[SCALE]].constant : NULL;
+    const oct_tensor *s = oct_graph_constant(g, n->in[SCALE]);
     if (!s || s->count != 1)
         return OCT_OK; /* one zero point, but a scale for each channel */
     for (int slot = SCALE; slot < QPARAMS_END; slot++)

@@ -48,12 +48,6 @@ static void read_steps(folder *f, const oct_steps *s, bool *alike)
 
 /* ---- whether it can be done ---- */
 
-static const oct_tensor *reals(const oct_graph *g, int v)
-{
-    const oct_tensor *t = v >= 0 ? g->value[v].constant : NULL;
-    return t && t->data && t->dtype == OCT_F32 ? t : NULL;
-}
-
 static bool is_padded(const oct_node *n)
 {
     int count;
@@ -98,9 +92,9 @@ static const char *no_fold(const folder *f, int axis, oct_use u)
     const oct_node *n = &f->g->node[u.node];
     if (!oct_is_op(n, "Conv") || u.slot != 0)
         return "something else than a convolution reads it";
-    const oct_tensor *w = reals(f->g, n->in[1]);
+    const oct_tensor *w = oct_graph_floats(f->g, n->in[1]);
     const int64_t groups = oct_node_int(n, "group", 1);
-    if (!w || (n->n_in > 2 && n->in[2] >= 0 && !reals(f->g, n->in[2])))
+    if (!w || (n->n_in > 2 && n->in[2] >= 0 && !oct_graph_floats(f->g, n->in[2])))
         return "the convolution's weights are not constant";
     if (axis != 1 || w->rank < 3 || groups < 1 || w->dims[0] % groups || w->dims[1] * groups != f->n)
         return "its channels are not those of the steps";
@@ -125,7 +119,7 @@ static int channel_of(const oct_tensor *w, int64_t groups, int64_t at)
  * the weights contain the std of each channel. */
 static double noise_of(const folder *f, const oct_node *n, bool folded)
 {
-    const oct_tensor *w = reals(f->g, n->in[1]);
+    const oct_tensor *w = oct_graph_floats(f->g, n->in[1]);
     const int64_t groups = oct_node_int(n, "group", 1), taps = w->count / (w->dims[0] * w->dims[1]);
     const float *x = w->data;
     double lo = 0, hi = 0, noise = 0;
@@ -202,7 +196,7 @@ static const char *find_fault(const folder *f)
 static oct_status fold_conv(const folder *f, int id, oct_err *err)
 {
     const oct_node *n = &f->g->node[id];
-    const oct_tensor *w = reals(f->g, n->in[1]), *b = n->n_in > 2 ? reals(f->g, n->in[2]) : NULL;
+    const oct_tensor *w = oct_graph_floats(f->g, n->in[1]), *b = n->n_in > 2 ? oct_graph_floats(f->g, n->in[2]) : NULL;
     const int64_t groups = oct_node_int(n, "group", 1), rows = w->dims[0] * w->dims[1], taps = w->count / rows;
     const char *name = f->g->value[n->in[1]].name;
     oct_tensor *to, *bias;
@@ -367,7 +361,7 @@ static oct_status fold_reader(const folder *f, size_t place, int id, oct_input_f
     OCT_TRY(fold_conv(f, id, err));
     if (is_padded(&g->node[id]) && (fills_differ(f, 0) || fill_of(f, 0, 0) != 0)) {
         int own;
-        OCT_TRY(pad_const(f, id, reals(g, g->node[id].in[1])->rank, &own, err));
+        OCT_TRY(pad_const(f, id, oct_graph_floats(g, g->node[id].in[1])->rank, &own, err));
         OCT_TRY(pad_channels(f, at, id, own, 0, &to, err));
         OCT_TRY(oct_graph_set_input(g, id, 0, to, err));
         oct_node_drop_attr(g, id, "pads");

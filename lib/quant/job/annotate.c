@@ -333,7 +333,7 @@ static oct_status check_numbers(const oct_graph *g, int node, oct_err *err)
 {
     const oct_node *n = &g->node[node];
     for (int i = 0; i < n->n_in; i++) {
-        const oct_tensor *t = n->in[i] >= 0 ? g->value[n->in[i]].constant : NULL;
+        const oct_tensor *t = oct_graph_constant(g, n->in[i]);
         const float *v = t && t->dtype == OCT_F32 ? t->data : NULL;
         for (int64_t e = 0; v && e < t->count; e++)
             if (isnan(v[e]))

@@ -327,7 +327,7 @@ static oct_status check_node(const ranges *r, int id, oct_err *err)
     const oct_node *n = &r->j->g->node[id];
     for (int i = 0; i < n->n_in + n->n_out && !oct_kept_float(&r->j->constraints, id); i++) {
         const int v = oct_half_operand(r->j, id, i);
-        const oct_tensor *k = v >= 0 ? r->j->g->value[v].constant : NULL;
+        const oct_tensor *k = oct_graph_constant(r->j->g, v);
         if (k && k->data)
             OCT_TRY(check_constant(r, id, v, i, err));
         else if (v >= 0 && oct_half_type(r->j, id) == OCT_F16)

@@ -103,7 +103,7 @@ static oct_policy_fit compare(const oct_match *m, double x)
 static const oct_tensor *second_constant(const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
-    return n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].constant : NULL;
+    return oct_node_constant(g, n, 1);
 }
 
 static oct_policy_fit has_weights(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)

@@ -28,13 +28,6 @@ typedef struct mixture {
     int32_t *chosen;       /* [OCT_BLOCK_ROWS][k]; -1: there is no token */
 } mixture;
 
-static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int slot)
-{
-    const int v = oct_input_at(n, slot);
-    const oct_tensor *t = v >= 0 ? g->value[v].constant : NULL;
-    return t && t->data && t->dtype == OCT_F32 ? t : NULL;
-}
-
 static bool takes_blocks(const oct_tensor *w, const oct_quant *q)
 {
     return w && w->rank == 3 && q->block && q->axis == 2 && w->dims[2] % 2 == 0 && w->dims[2] > 1 &&
@@ -48,12 +41,13 @@ static bool describe(const oct_qjob *j, int id, mixture *m)
     const qstored *s = id < (int)j->n_nodes ? j->constants[id].stored : NULL;
     if (!op || !op->experts || !s || oct_scheme_of(j, id) != OCT_SCHEME_STORED)
         return false;
-    *m = (mixture){ .w = { constant_at(j->g, n, IN_FC1), constant_at(j->g, n, IN_FC2) } };
+    *m = (mixture){ .w = { oct_graph_floats(j->g, oct_input_at(n, IN_FC1)),
+                           oct_graph_floats(j->g, oct_input_at(n, IN_FC2)) } };
     if (!takes_blocks(m->w[0], &s->quant[0]) || !takes_blocks(m->w[1], &s->quant[1]) || s->quant[2].n ||
         oct_moe_read(n, (size_t)m->w[0]->dims[0], &m->rule, NULL) != OCT_OK)
         return false;
     const int64_t *a = m->w[0]->dims, *b = m->w[1]->dims, wide = m->rule.function == OCT_MOE_SWIGLU ? 2 : 1;
-    const oct_tensor *bias = constant_at(j->g, n, IN_BIAS1);
+    const oct_tensor *bias = oct_graph_floats(j->g, oct_input_at(n, IN_BIAS1));
     const bool no_bias = oct_input_at(n, IN_BIAS1) < 0;
     m->bias = bias && bias->count == a[0] * a[1] ? bias->data : NULL;
     return b[0] == a[0] && b[1] == a[2] && a[1] == wide * b[2] && (no_bias || m->bias) && oct_input_at(n, IN_X) >= 0 &&

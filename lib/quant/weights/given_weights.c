@@ -34,8 +34,7 @@ typedef struct found {
 
 static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int slot)
 {
-    const int v = slot >= 0 && slot < n->n_in ? n->in[slot] : -1;
-    const oct_tensor *t = v >= 0 ? g->value[v].constant : NULL;
+    const oct_tensor *t = oct_node_constant(g, n, slot);
     return t && t->data ? t : NULL;
 }
 
@@ -85,7 +84,7 @@ static oct_status put(oct_graph *g, const found *f, int slot, oct_dtype type, co
                       oct_err *err)
 {
     const oct_node *h = &g->node[f->holder];
-    const int old = slot < h->n_in ? h->in[slot] : -1;
+    const int old = oct_input_at(h, slot);
     int v;
     OCT_TRY(oct_graph_new_const(g, g->value[old >= 0 ? old : h->in[f->at->weights]].name, type, like->rank, like->dims,
                                 data, &v, err));

@@ -43,7 +43,7 @@ const char *oct_no_table(const oct_qjob *j, int node, bool *is_table)
 {
     const oct_node *n = &j->g->node[node];
     const int v = oct_input_at(n, 0);
-    const oct_tensor *t = v >= 0 ? j->g->value[v].constant : NULL;
+    const oct_tensor *t = oct_graph_constant(j->g, v);
     *is_table = t && oct_has_floats(t) && t->dtype == OCT_F32 && t->rank >= 2 && oct_node_int(n, "axis", 0) == 0 &&
                 n->out[0] >= 0 && !j->g->value[v].quant;
     if (!*is_table)

@@ -35,7 +35,7 @@ static bool has_experts(const oct_qjob *j, int node)
 static const oct_tensor *matrices(const oct_qjob *j, int node, int slot)
 {
     const oct_node *n = &j->g->node[node];
-    const oct_tensor *t = slot < n->n_in && n->in[slot] >= 0 ? j->g->value[n->in[slot]].constant : NULL;
+    const oct_tensor *t = oct_node_constant(j->g, n, slot);
     return t && t->data && t->dtype == OCT_F32 && t->rank == 3 ? t : NULL;
 }
 
