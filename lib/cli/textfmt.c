@@ -126,11 +126,6 @@ void oct_text_wrap(oct_buf *b, const char *s, int at, int indent, int width)
     }
 }
 
-void oct_print_wrapped(FILE *f, const char *text, int width)
-{
-    oct_print_hanging(f, NULL, 0, text, width);
-}
-
 void oct_print_hanging(FILE *f, const char *head, int indent, const char *text, int width)
 {
     oct_buf clean = OCT_BUF_INIT, lines = OCT_BUF_INIT;

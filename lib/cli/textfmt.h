@@ -27,9 +27,8 @@ void oct_vprint(FILE *f, const char *fmt, va_list ap);
  * spaces, the first is taken to start at column `at`. A newline in s ends a line. Ends in no newline. */
 void oct_text_wrap(oct_buf *b, const char *s, int at, int indent, int width);
 
-/* Prints a paragraph, safe as by oct_print, in lines of at most `width` columns, and a newline. */
-void oct_print_wrapped(FILE *f, const char *text, int width);
-/* The same behind a head (NULL: none) of at most `indent` columns: all lines of the text begin at that column. */
+/* Prints a paragraph, safe as by oct_print, in lines of at most `width` columns, and a newline; all lines begin at
+ * column `indent`, the first behind a head (NULL: none) of at most that many columns. */
 void oct_print_hanging(FILE *f, const char *head, int indent, const char *text, int width);
 /* Prints a command of the shell, in lines of at most `width` columns where its words allow that: it is cut between
  * options, never within a word or between an option and its value, and continues behind a backslash. */

@@ -403,7 +403,7 @@ static void printing_is_safe(void **state)
     oct_print(f, "%s", "");
     oct_print(f, "\n");
     oct_print(f, "%s\n", "\n");
-    oct_print_wrapped(f, "one two\nthree four", 9);
+    oct_print_hanging(f, NULL, 0, "one two\nthree four", 9);
     memset(text, 'x', 5000);
     text[5000] = 0;
     oct_print(f, "\n%s\n", text);
