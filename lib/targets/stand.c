@@ -55,8 +55,7 @@ oct_status oct_target_computes(const oct_target *t, const oct_graph *read, int n
     return OCT_OK;
 }
 
-/* Whether a node only expresses quantization: it was removed when the graph was read, or became a border. */
-static bool is_spelling(const oct_graph *g, const oct_graph *read, int node)
+bool oct_is_spelling(const oct_graph *g, const oct_graph *read, int node)
 {
     const oct_op *op = oct_op_of(g, node);
     return read->node[node].dead || (op && op->is_qdq) || oct_border_of(read, &read->node[node]);
@@ -69,7 +68,7 @@ static oct_status stand_read(const oct_target *t, const oct_graph *g, const oct_
         const int id = g->order[i];
         const char *why = "its values are not quantized, or not as its integer form needs it";
         oct_compute how;
-        if (is_spelling(g, read, id) || stand[id].kind == OCT_STANDS_APART) {
+        if (oct_is_spelling(g, read, id) || stand[id].kind == OCT_STANDS_APART) {
             stand[id] = (oct_stand){ OCT_STANDS_APART, "it only expresses quantization", -1 };
             continue;
         }

@@ -32,6 +32,10 @@ typedef struct oct_stand {
 oct_status oct_target_stands(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand **stand,
                              oct_err *err);
 
+/* Whether a node of g only expresses quantization: it was removed when the graph was read, or became a border. read:
+ * the graph that was read (forms/forms.h), whose nodes have the same indices. */
+bool oct_is_spelling(const oct_graph *g, const oct_graph *read, int node);
+
 /* Whether g or a subgraph has quantized values in any form. */
 bool oct_has_quantized(const oct_graph *g);
 

@@ -95,14 +95,6 @@ static const oct_graph *copy_of(const oct_qjob *outer, const oct_graph *copy, co
     return found;
 }
 
-/* Whether a node only expresses quantization, and so is no layer: it was removed when the graph was read, or became a
- * border. */
-static bool is_spelling(const oct_graph *g, const oct_graph *read, int node)
-{
-    const oct_op *op = oct_op_of(g, node);
-    return read->node[node].dead || (op && op->is_qdq) || oct_border_of(read, &read->node[node]);
-}
-
 static oct_status list(const oct_qjob *j, const oct_graph *copy, oct_arena *arena, oct_layer *layers, size_t *n,
                        oct_err *err)
 {
@@ -110,7 +102,7 @@ static oct_status list(const oct_qjob *j, const oct_graph *copy, oct_arena *aren
     for (size_t i = 0; i < oct_qjob_n_layers(j); i++) {
         const oct_layer_decision *d = oct_qjob_layer(j, i);
         const oct_graph *read = copy_of(j, copy, j->all[i].job);
-        if (read && !is_spelling(d->graph, read, d->node))
+        if (read && !oct_is_spelling(d->graph, read, d->node))
             OCT_TRY(fill(&layers[(*n)++], j, read, d, arena, err));
     }
     return OCT_OK;
