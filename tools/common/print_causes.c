@@ -22,12 +22,6 @@ static const char *value_cell(char dst[TOOL_CELL], const oct_item *row, const ch
     return value ? value : oct_item_true(row, "whole") ? "(weights, inputs)" : "(weights)";
 }
 
-static const char *share_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
-{
-    snprintf(dst, TOOL_CELL, "%.1f %%", 100 * oct_item_number(row, path));
-    return dst;
-}
-
 /* A bar for a share, with one character for each twentieth. */
 static const char *bar_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
@@ -50,7 +44,7 @@ static const char *db_of(char dst[32], const oct_item *x, const char *member)
 oct_status tool_print_causes(const oct_item *x, bool every, FILE *f, oct_err *err)
 {
     static const tool_column column[] = { { "layer", "layer", layer_cell, true }, { "op", "op", NULL },
-                                          { "value", "value", value_cell, true }, { "share", "share", share_cell },
+                                          { "value", "value", value_cell, true }, { "share", "share", tool_share_cell },
                                           { "", "share", bar_cell, true },        { "alone", "sqnr_db", tool_db_cell },
                                           { "gain", "gain_db", gain_cell } };
     const oct_item *causes = oct_item_at(x, "causes");

@@ -25,6 +25,12 @@ const char *tool_percent_cell(char dst[TOOL_CELL], const oct_item *row, const ch
     return isnan(share) ? "" : dst;
 }
 
+const char *tool_share_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
+{
+    snprintf(dst, TOOL_CELL, "%.1f %%", 100 * oct_item_number(row, path));
+    return dst;
+}
+
 const char *tool_bytes_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     return oct_fmt_bytes(dst, (uint64_t)oct_item_whole(row, path));

@@ -21,6 +21,7 @@ oct_status tool_print_rows(const oct_item *list, size_t most, const tool_column 
 const char *tool_db_cell(char dst[TOOL_CELL], const oct_item *row, const char *path);
 const char *tool_whole_cell(char dst[TOOL_CELL], const oct_item *row, const char *path);
 const char *tool_percent_cell(char dst[TOOL_CELL], const oct_item *row, const char *path);
+const char *tool_share_cell(char dst[TOOL_CELL], const oct_item *row, const char *path); /* with one digit less */
 const char *tool_bytes_cell(char dst[TOOL_CELL], const oct_item *row, const char *path);
 
 #endif

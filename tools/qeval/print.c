@@ -532,12 +532,6 @@ static oct_status print_costs(const oct_item *report, const oct_item *model, boo
     return OCT_OK;
 }
 
-static const char *share_of_run_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
-{
-    snprintf(dst, TOOL_CELL, "%.1f %%", 100 * oct_item_number(row, path));
-    return dst;
-}
-
 /* The steps of a model, then its arena and the lower bound of that. */
 static oct_status print_steps(const oct_item *model, bool all, FILE *f, oct_err *err)
 {
@@ -545,7 +539,7 @@ static oct_status print_steps(const oct_item *model, bool all, FILE *f, oct_err 
                                           { "op", "op", NULL },
                                           { "scheme", "scheme", NULL },
                                           { "time", "", time_cell },
-                                          { "share", "share", share_of_run_cell },
+                                          { "share", "share", tool_share_cell },
                                           { "GOP/s", "", rate_cell },
                                           { "roof", "", roof_cell },
                                           { "bytes", "bytes", tool_bytes_cell },
