@@ -4,6 +4,7 @@
 
 #include "api/machine.h"
 #include "api/choices.h"
+#include "api/folder/folder_recipe.h"
 #include "base/io.h"
 
 #include <stdlib.h>
@@ -96,6 +97,15 @@ octet_samples tool_samples(const oct_cli *cli, const tool_data *d)
                             .states = tool_texts(d->states),
                             .labels = d->labels,
                             .generate = d->generate };
+}
+
+const char *tool_recipe_name(size_t i, const char **summary)
+{
+    if (i > 0)
+        return oct_folder_recipe_builtin(i - 1, summary);
+    if (summary)
+        *summary = "the first one that the folder fits";
+    return "auto";
 }
 
 oct_voice tool_voice(oct_cli *cli)

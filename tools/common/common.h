@@ -78,6 +78,8 @@ static inline octet_texts tool_texts(oct_cli_list l)
 /* Parses d->shard into shard_i and shard_n. "auto" takes both from the environment, and "auto/n" only the part.
  * OCT_EUSAGE. */
 oct_status tool_read_shard(tool_data *d, oct_err *err);
+/* The built-in recipes of folders, and "auto": what --recipe takes. */
+const char *tool_recipe_name(size_t i, const char **summary);
 /* Progress, notes by their level, and loading of models, with the cli as the argument. */
 oct_voice tool_voice(oct_cli *cli);
 

@@ -96,16 +96,6 @@ static const char *target_name(size_t i, const char **summary)
     return name;
 }
 
-/* The built-in recipes, and "auto". */
-static const char *recipe_name(size_t i, const char **summary)
-{
-    if (i > 0)
-        return oct_folder_recipe_builtin(i - 1, summary);
-    if (summary)
-        *summary = "the first one that the folder fits";
-    return "auto";
-}
-
 /* Words of the field for what an option calls otherwise: devices and runtimes for a target, and names of methods and
  * forms for a scheme. */
 static const char *meant(const char *option, const char *word, const char **hint)
@@ -324,7 +314,7 @@ int qconvert_main(int argc, char **argv)
         OPT_OUT(
             'o', "output", &a.x.output,
             "file to write; OUT.tflite is a file of LiteRT; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input; of a folder, a new folder"),
-        OPT_ENUM_OR_FILE(0, "recipe", &a.recipe, recipe_name,
+        OPT_ENUM_OR_FILE(0, "recipe", &a.recipe, tool_recipe_name,
                          "what becomes of the files of a folder [default: by what it holds]"),
         FORMS(&a),
         OPT_FLAG(0, "dry-run", &a.x.dry_run, "print the decision for every node and why; write nothing"),

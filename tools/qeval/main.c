@@ -209,23 +209,13 @@ static const char *runner_for_name(size_t i, const char **summary)
         OPT_FILE(                                                                                                                  \
             0, "baseline", &(a)->x.baseline,                                                                                       \
             "an earlier --json report: nothing may be worse by more than noise explains, and sizes by more than 1 %")
-#define QEVAL_OPT_RECIPE(a)                                        \
-    OPT_ENUM_OR_FILE(0, "recipe", &(a)->recipe, qeval_recipe_name, \
+#define QEVAL_OPT_RECIPE(a)                                       \
+    OPT_ENUM_OR_FILE(0, "recipe", &(a)->recipe, tool_recipe_name, \
                      "what becomes of the files of a folder [default: by what it holds]")
 #define QEVAL_OPT_REPORTS(a)                                          \
     OPT_OUT(0, "html", &(a)->x.html, "write a page for the browser"), \
         OPT_OUT(0, "junit", &(a)->junit, "write JUnit XML, for CI"),  \
         OPT_OUT(0, "markdown", &(a)->markdown, "write short tables in Markdown; for the summary of a CI job")
-
-/* The built-in recipes, and "auto". */
-static const char *qeval_recipe_name(size_t i, const char **summary)
-{
-    if (i > 0)
-        return oct_folder_recipe_builtin(i - 1, summary);
-    if (summary)
-        *summary = "the first one that the folder fits";
-    return "auto";
-}
 
 /* How results are judged: nothing but a comparison does it. */
 #define QEVAL_METRICS "max-drop metric metric-cmd decode truth per-class"
