@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "folder.h"
 #include "unit.h"
 
 #define NEAR(a, b, tol) assert_true(fabs((a) - (b)) <= (tol))
@@ -295,14 +296,11 @@ static void matching(void **state)
 
 /* ---- metrics ---- */
 
-static char folder[64], truth_file[128];
-
 /* Two pictures with two objects and one; scores 0.9 (right), 0.8 (wrong), 0.7 (right). */
 static void precisions(void **state)
 {
-    FILE *f = fopen(truth_file, "w");
-    fputs("sample,class,x1,y1,x2,y2\n0,0,0,0,8,8\n0,0,16,0,24,8\n1,0,8,8,16,16\n", f);
-    fclose(f);
+    const char *truth_file =
+        folder_text("t.csv", "sample,class,x1,y1,x2,y2\n0,0,0,0,8,8\n0,0,16,0,24,8\n1,0,8,8,16,16\n");
     oct_truth *t;
     oct_decode *r;
     oct_err err = OCT_ERR_INIT;
@@ -350,22 +348,6 @@ static void precisions(void **state)
     oct_truth_close(t);
 }
 
-static int make_folder(void **state)
-{
-    const char *shared = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/octet-XXXXXX", shared && *shared ? shared : "/tmp");
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(truth_file, sizeof truth_file, "%s/t.csv", folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    unlink(truth_file);
-    return rmdir(folder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,5 +355,5 @@ int main(void)
         cmocka_unit_test(grids),       cmocka_unit_test(joined),   cmocka_unit_test(inside),
         cmocka_unit_test(suppression), cmocka_unit_test(matching), cmocka_unit_test(precisions),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

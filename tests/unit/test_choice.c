@@ -1,4 +1,5 @@
 /* Which samples are chosen: places spread over all, and what sources give of them. */
+#include "folder.h"
 #include "unit.h"
 
 #include "data/source/choice.h"
@@ -89,16 +90,6 @@ static void a_fifth_stays_aside(void **state)
 /* ---- sources ---- */
 
 enum { MOST = 200 };
-static char folder[64];
-
-static char *in_folder(const char *name)
-{
-    static char path[4][128];
-    static int round;
-    char *p = path[round++ & 3];
-    snprintf(p, sizeof path[0], "%s/%s", folder, name);
-    return p;
-}
 
 /* An .npy of float32 [n,1] that counts from `from`, or of [1] where n is 0. Returns its bytes. */
 static size_t put_npy(char *dst, int n, int from)
@@ -118,18 +109,15 @@ static size_t put_npy(char *dst, int n, int from)
 static char *npy_of(int n)
 {
     static char bytes[128 + 4 * MOST];
-    char *path = in_folder("x.npy");
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    fwrite(bytes, 1, put_npy(bytes, n, 0), f);
-    fclose(f);
+    char *path = folder_path("x.npy");
+    write_file(path, bytes, put_npy(bytes, n, 0));
     return path;
 }
 
 /* An archive of n members NNN.npy. */
 static char *tar_of(int n)
 {
-    char *path = in_folder("x.tar");
+    char *path = folder_path("x.tar");
     FILE *f = fopen(path, "wb");
     assert_non_null(f);
     for (int i = 0; i <= n; i++) {
@@ -398,19 +386,6 @@ static void whole_streams_leave_a_fifth(void **state)
 }
 #endif
 
-static int make_folder(void **state)
-{
-    strcpy(folder, "/tmp/oct_choice_XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int drop_folder(void **state)
-{
-    unlink(in_folder("x.npy"));
-    unlink(in_folder("x.tar"));
-    return rmdir(folder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,5 +399,5 @@ int main(void)
         cmocka_unit_test(streams_within_bounds),  cmocka_unit_test(whole_streams_leave_a_fifth),
 #endif
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

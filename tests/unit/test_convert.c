@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "folder.h"
 #include "unit.h"
 
 #include "net.h"
@@ -10,8 +11,6 @@
 #include "quant/convert/convert.h"
 #include "quant/job/placed.h"
 #include "quant/weights/constants.h"
-
-static char folder[] = "/tmp/octet-convert-XXXXXX";
 
 /* What a conversion said. */
 typedef struct heard {
@@ -240,14 +239,11 @@ static void goes_all_the_way(void **state)
  * the model's bytes, to be freed, in *bytes. */
 static void convert_by(const char *rules, const char *lost, oct_buf *decisions, char **bytes, size_t *n)
 {
-    char images[300], policy[100];
+    char images[300];
     work w;
-    snprintf(policy, sizeof policy, "%s/policy", folder);
-    FILE *f = fopen(policy, "w");
-    assert_true(f && fputs(rules, f) >= 0 && fclose(f) == 0);
     set_up(&w, "demo.onnx");
     open_samples(&w, data(images, "images/calib.csv"), "mean=127.5:std=127.5", 24);
-    w.o.policy = policy;
+    w.o.policy = folder_text("policy", rules);
     w.heard.c = &w.c;
     w.heard.lost = lost;
     GOOD(decide(&w, err));
@@ -256,7 +252,8 @@ static void convert_by(const char *rules, const char *lost, oct_buf *decisions, 
     GOOD(oct_conversion_make(&w.c, w.output, "by a policy", true, err));
     GOOD(oct_conversion_judge(&w.c, w.output, err));
     GOOD(oct_conversion_write(&w.c, w.output, err));
-    assert_non_null(f = fopen(w.output, "r"));
+    FILE *f = fopen(w.output, "r");
+    assert_non_null(f);
     *n = (size_t)w.c.size_after;
     assert_non_null(*bytes = oct_alloc(*n));
     assert_int_equal(fread(*bytes, 1, *n, f), *n);
@@ -370,9 +367,8 @@ static void write_rows(const char *path, int height, int width)
  * bias leaves. */
 static void measures_what_biases_make_up_for(void **state)
 {
-    char path[100];
+    const char *path = folder_path("x.npy");
     work w;
-    snprintf(path, sizeof path, "%s/x.npy", folder);
     write_rows(path, 6, 7);
     set_up_for(&w, "models/conv_valid.onnx", "onnxruntime-x86"); /* it quantizes every output */
     open_samples(&w, path, NULL, 0);
@@ -403,9 +399,8 @@ static void measures_what_biases_make_up_for(void **state)
 /* A model that runs in stages: what rounding does to the means of its input is seen there, too. */
 static void measures_inputs_in_stages(void **state)
 {
-    char path[100];
+    const char *path = folder_path("x.npy");
     work w;
-    snprintf(path, sizeof path, "%s/x.npy", folder);
     write_rows(path, 4, 4);
     set_up_for(&w, "models/nested_functions.onnx", "onnxruntime-x86");
     open_samples(&w, path, NULL, 0);
@@ -576,22 +571,6 @@ static void warns_of_a_quantized_model(void **state)
     tear_down(&w);
 }
 
-static int make_folder(void **state)
-{
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    static const char *const names[] = { "q.onnx", "x.npy", "policy" };
-    char path[100];
-    for (size_t i = 0; i < OCT_COUNT(names); i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        unlink(path);
-    }
-    return rmdir(folder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -610,5 +589,5 @@ int main(void)
         cmocka_unit_test(sizes_are_kept),
         cmocka_unit_test(warns_of_a_quantized_model),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -1,6 +1,7 @@
 /* lib/data: every kind of data against values that numpy and Pillow read from the same files (testdata/data, made by
  * tests/generate/make_data_fixtures.py), and every file cut at every length. */
 #define _GNU_SOURCE
+#include "folder.h"
 #include "unit.h"
 
 #include "base/io.h"
@@ -70,8 +71,6 @@ int pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *)
 }
 #endif
 
-static char scratch[64];
-
 static const char *at(const char *name)
 {
     static char path[8][512];
@@ -80,23 +79,6 @@ static const char *at(const char *name)
     char *p = path[round++ & 7];
     snprintf(p, sizeof path[0], "%s/testdata/data/%s", root ? root : "../..", name);
     return p;
-}
-
-static const char *in_scratch(const char *name)
-{
-    static char path[4][512];
-    static int round;
-    char *p = path[round++ & 3];
-    snprintf(p, sizeof path[0], "%s/%s", scratch, name);
-    return p;
-}
-
-static void write_file(const char *path, const void *p, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(p, 1, n, f), n);
-    fclose(f);
 }
 
 static oct_array expect(const char *name)
@@ -656,8 +638,8 @@ static void folders_lists_and_shards(void **state)
     static const char *const classes[] = { "cat/rgb.png", "dog/gray.png", "dog/rgb.jpg" };
     gives(at("classes"), NULL, 3, classes, (int64_t[]){ 0, 1, 1 });
     gives(at("classes"), at("list.csv"), 3, classes, (int64_t[]){ 3, -1, 5 }); /* by file name */
-    write_file(in_scratch("y.csv"), "label\n7\n8\n9\n", 12);
-    gives(at("classes"), in_scratch("y.csv"), 3, classes, (int64_t[]){ 7, 8, 9 });
+    write_file(folder_path("y.csv"), "label\n7\n8\n9\n", 12);
+    gives(at("classes"), folder_path("y.csv"), 3, classes, (int64_t[]){ 7, 8, 9 });
     fails(at("list.csv"), NULL, input(OCT_S64, 2, rows32), OCT_EMALFORMED, "cannot feed");
 #ifdef OCT_HAVE_ARCHIVE
     static const char *const shard[] = { "tar:d/000", "tar:d/001", "tar:d/002" };
@@ -674,8 +656,8 @@ static void folders_lists_and_shards(void **state)
 #endif
 #endif
     fails(at("case/test_data_set_0/output_0.txt"), NULL, input(OCT_F32, 4, nchw), OCT_EIO, "output_0.txt");
-    mkdir(in_scratch("empty"), 0700);
-    fails(in_scratch("empty"), NULL, input(OCT_F32, 4, nchw), OCT_EMALFORMED, "no samples");
+    mkdir(folder_path("empty"), 0700);
+    fails(folder_path("empty"), NULL, input(OCT_F32, 4, nchw), OCT_EMALFORMED, "no samples");
 }
 
 static void test_cases(void **state)
@@ -696,11 +678,11 @@ static void bad_samples_are_counted(void **state)
 #ifdef OCT_HAVE_PNG
     char line[600];
     snprintf(line, sizeof line, "file,label\n%s,1\nbad.png,2\n%s,3\n", at("rgb.png"), at("rgb.png"));
-    write_file(in_scratch("bad.png"), "\x89PNG\r\n\x1a\nrest", 12);
-    write_file(in_scratch("bad.csv"), line, strlen(line));
-    fails(in_scratch("bad.csv"), NULL, input(OCT_F32, 4, nchw), OCT_EMALFORMED, "bad.png: broken PNG");
+    write_file(folder_path("bad.png"), "\x89PNG\r\n\x1a\nrest", 12);
+    write_file(folder_path("bad.csv"), line, strlen(line));
+    fails(folder_path("bad.csv"), NULL, input(OCT_F32, 4, nchw), OCT_EMALFORMED, "bad.png: broken PNG");
     oct_source *s =
-        open_with(in_scratch("bad.csv"), NULL, input(OCT_F32, 4, nchw), 1, (oct_source_options){ .skip_bad = true });
+        open_with(folder_path("bad.csv"), NULL, input(OCT_F32, 4, nchw), 1, (oct_source_options){ .skip_bad = true });
     oct_batch b = OCT_BATCH_INIT;
     assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
     assert_int_equal(b.n, 2);
@@ -711,7 +693,7 @@ static void bad_samples_are_counted(void **state)
     oct_batch_free(&b);
     oct_source_close(s);
     /* What stands before the broken one is delivered first. */
-    s = open_one(in_scratch("bad.csv"), NULL, input(OCT_F32, 4, nchw));
+    s = open_one(folder_path("bad.csv"), NULL, input(OCT_F32, 4, nchw));
     assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
     assert_int_equal(b.n, 1);
     assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_EMALFORMED);
@@ -726,7 +708,7 @@ static void npz_is_written(void **state)
     const char *names[3] = { "even", "ragged", "one" };
     oct_npz_writer *w;
     oct_err err = OCT_ERR_INIT;
-    assert_int_equal(oct_npz_writer_open(in_scratch("out.npz"), names, 3, &w, &err), OCT_OK);
+    assert_int_equal(oct_npz_writer_open(folder_path("out.npz"), names, 3, &w, &err), OCT_OK);
     float even[6], rag[6];
     for (int k = 0; k < 3; k++) {
         for (int i = 0; i < 6; i++) {
@@ -741,7 +723,7 @@ static void npz_is_written(void **state)
     }
     assert_int_equal(oct_npz_writer_commit(w, &err), OCT_OK);
     const oct_input_desc in[5] = { { "even", OCT_F32, 2, (int64_t[]){ -1, 2 } } };
-    oct_source *s = open_with(in_scratch("out.npz"), NULL, in, 1, (oct_source_options){ 0 });
+    oct_source *s = open_with(folder_path("out.npz"), NULL, in, 1, (oct_source_options){ 0 });
     oct_batch b = OCT_BATCH_INIT;
     assert_int_equal(oct_source_next(s, 9, &b, &err), OCT_OK);
     assert_int_equal(b.n, 6);
@@ -749,15 +731,15 @@ static void npz_is_written(void **state)
         assert_true(((float *)b.tensors[0].data)[i] == (float)i);
     oct_source_close(s);
     const oct_input_desc rin[1] = { { "ragged/000001", OCT_F32, 2, (int64_t[]){ -1, 3 } } };
-    s = open_with(in_scratch("out.npz"), NULL, rin, 1, (oct_source_options){ 0 });
+    s = open_with(folder_path("out.npz"), NULL, rin, 1, (oct_source_options){ 0 });
     assert_int_equal(oct_source_next(s, 9, &b, &err), OCT_OK);
     assert_int_equal(b.n, 2);
     assert_true(((float *)b.tensors[0].data)[5] == 105.0f);
     oct_batch_free(&b);
     oct_source_close(s);
-    assert_int_equal(oct_npz_writer_open(in_scratch("gone.npz"), names, 3, &w, &err), OCT_OK);
+    assert_int_equal(oct_npz_writer_open(folder_path("gone.npz"), names, 3, &w, &err), OCT_OK);
     oct_npz_writer_abort(w);
-    assert_false(oct_path_exists(in_scratch("gone.npz")));
+    assert_false(oct_path_exists(folder_path("gone.npz")));
 }
 
 /* Writes an array; whatever allocation is the one that fails, the error is that. */
@@ -766,7 +748,7 @@ static oct_status write_one(oct_err *err)
     const char *name = "x";
     oct_npz_writer *w;
     float v[2] = { 1, 2 };
-    OCT_TRY(oct_npz_writer_open(in_scratch("short.npz"), &name, 1, &w, err));
+    OCT_TRY(oct_npz_writer_open(folder_path("short.npz"), &name, 1, &w, err));
     const oct_array a = { OCT_F32, 2, { 1, 2 }, v, sizeof v, false };
     oct_status s = oct_npz_writer_add(w, &a, 1, err);
     if (s == OCT_OK)
@@ -832,7 +814,7 @@ static void cut_and_changed_files(void **state)
         size_t size;
         oct_err err = OCT_ERR_INIT;
         assert_int_equal(oct_read_all(at(files[k].file), 1 << 20, &data, &size, &err), OCT_OK);
-        const char *path = in_scratch(files[k].as);
+        const char *path = folder_path(files[k].as);
         const oct_input_desc *in = files[k].inputs ? many : input(OCT_F32, 4, nchw);
         const size_t n = files[k].inputs ? (size_t)files[k].inputs : 1, step = size > 1500 ? size / 400 + 1 : 1;
         for (size_t len = 0; len < size; len += step) {
@@ -1104,10 +1086,10 @@ static void claims_beyond_the_bytes(void **state)
     e[8] = e[10] = 1;
     e[12] = (uint8_t)(e - d);
     e[16] = (uint8_t)(d - zip);
-    write_file(in_scratch("t.npz"), zip, (size_t)(e - zip) + 22);
-    fails(in_scratch("t.npz"), NULL, input(OCT_F32, 3, rows32), OCT_EMALFORMED,
+    write_file(folder_path("t.npz"), zip, (size_t)(e - zip) + 22);
+    fails(folder_path("t.npz"), NULL, input(OCT_F32, 3, rows32), OCT_EMALFORMED,
           "16 bytes cannot hold array 'x' of 1099511627776");
-    unlink(in_scratch("t.npz"));
+    unlink(folder_path("t.npz"));
 }
 
 /* Where steps put a picture, against numbers worked out by hand. */
@@ -1148,10 +1130,10 @@ static void closed_files_are_not_read(void **state)
     text[127] = '\n';
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "many%02d.npy", i);
-        write_file(in_scratch(name), text, sizeof text);
-        assert_int_equal(truncate(in_scratch(name), (off_t)sizeof text + 12 * SIDE * SIDE), 0); /* takes no room */
+        write_file(folder_path(name), text, sizeof text);
+        assert_int_equal(truncate(folder_path(name), (off_t)sizeof text + 12 * SIDE * SIDE), 0); /* takes no room */
     }
-    snprintf(spec, sizeof spec, "%s", in_scratch("many*.npy"));
+    snprintf(spec, sizeof spec, "%s", folder_path("many*.npy"));
     oct_source *s = open_one(spec, "mean=0", input(OCT_F32, 4, nchw));
     oct_batch b = OCT_BATCH_INIT;
     int n = 0;
@@ -1162,7 +1144,7 @@ static void closed_files_are_not_read(void **state)
     oct_source_close(s);
     for (int i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "many%02d.npy", i);
-        unlink(in_scratch(name));
+        unlink(folder_path(name));
     }
 }
 
@@ -1214,10 +1196,10 @@ static void little_is_read_behind_a_long_skip(void **state)
     static uint32_t words[SIZE / sizeof(uint32_t)];
     for (uint32_t i = 0; i < OCT_COUNT(words); i++)
         words[i] = i;
-    write_file(in_scratch("words"), words, SIZE);
+    write_file(folder_path("words"), words, SIZE);
     oct_stream s;
     size_t at = 0;
-    assert_int_equal(oct_stream_open(&s, OCT_FROM_FILE, in_scratch("words"), NULL), OCT_OK);
+    assert_int_equal(oct_stream_open(&s, OCT_FROM_FILE, folder_path("words"), NULL), OCT_OK);
     reads_words(&s, at, OCT_STREAM_BLOCK);
     at += OCT_STREAM_BLOCK;
     assert_int_equal(oct_stream_skip(&s, FAR), FAR);
@@ -1237,9 +1219,6 @@ static void little_is_read_behind_a_long_skip(void **state)
 
 int main(void)
 {
-    strcpy(scratch, "/tmp/octdata.XXXXXX");
-    if (!mkdtemp(scratch))
-        return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(placing),
         cmocka_unit_test(digest_of_samples),
@@ -1275,10 +1254,5 @@ int main(void)
         cmocka_unit_test(threads_that_cannot_start),
 #endif
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    static const char *const left[] = { "y.csv", "bad.png", "bad.csv", "out.npz", "empty", "words" };
-    for (size_t i = 0; i < OCT_COUNT(left); i++)
-        remove(in_scratch(left[i]));
-    rmdir(scratch);
-    return failed;
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "folder.h"
 #include "unit.h"
 
 #define NEAR(a, b, tol) assert_true(fabs((a) - (b)) <= (tol))
@@ -63,19 +64,6 @@ static double value(judged *x, oct_set_value fn)
     assert_int_equal(oct_set_finish(x->set, NULL), OCT_OK);
     assert_int_equal(oct_set_value_of(x->set, fn, &v, NULL), OCT_OK);
     return v;
-}
-
-static char folder[64];
-
-static const char *file_of(const char *name, const char *text)
-{
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-    return path;
 }
 
 /* ---- classes ---- */
@@ -161,7 +149,7 @@ static void pairs(void **state)
         judged x;
         oct_truth *t;
         begin(&x, OCT_SET_PAIRS);
-        assert_int_equal(oct_truth_open(file_of("t.csv", truths[k]), 0, &t, NULL), OCT_OK);
+        assert_int_equal(oct_truth_open(folder_text("t.csv", truths[k]), 0, &t, NULL), OCT_OK);
         x.j.truth = t;
         for (size_t i = 0; i < OCT_COUNT(v); i++)
             add(&x, -1, v[i], 2);
@@ -193,13 +181,6 @@ static void peak_noise(void **state)
 
 /* ---- maps ---- */
 
-static void write_file(const char *name, const void *p, size_t n)
-{
-    FILE *f = fopen(file_of(name, ""), "wb");
-    assert_true(f && fwrite(p, 1, n, f) == n);
-    fclose(f);
-}
-
 /* [2,2,4] of u8, in the form of NumPy. */
 static void write_maps(const uint8_t v[16])
 {
@@ -209,7 +190,7 @@ static void write_maps(const uint8_t v[16])
     memcpy(text + 10, "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2, 4), }", 62);
     text[79] = '\n';
     memcpy(text + 80, v, 16);
-    write_file("t.npy", text, sizeof text);
+    write_file(folder_path("t.npy"), text, sizeof text);
 }
 
 /* Two maps of 2 x 4 against scores of 3 classes on half as many columns, or class numbers. */
@@ -221,9 +202,7 @@ static void maps(void **state)
                                            { { 0 }, { 0 }, { 1, 1, 1, 1 } } };
     write_maps(truth);
     oct_truth *t;
-    char path[128];
-    snprintf(path, sizeof path, "%s/t.npy", folder);
-    assert_int_equal(oct_truth_open(path, 0, &t, NULL), OCT_OK);
+    assert_int_equal(oct_truth_open(folder_path("t.npy"), 0, &t, NULL), OCT_OK);
     assert_int_equal(oct_truth_kind(t), OCT_SET_MAPS);
     judged x;
     begin(&x, OCT_SET_MAPS);
@@ -373,7 +352,7 @@ static void boxes_of_csv(void **state)
     size_t n;
     const char *text =
         "file,class,x1,y1,x2,y2,crowd\nb.png,2,1,2,3,4,\nx/a.png,0,0,0,5,5,1\nb.png,1,9,9,10,10,0\nempty.png,,,,,,\n";
-    assert_int_equal(oct_truth_open(file_of("t.csv", text), 0, &t, &err), OCT_OK);
+    assert_int_equal(oct_truth_open(folder_text("t.csv", text), 0, &t, &err), OCT_OK);
     assert_int_equal(oct_truth_kind(t), OCT_SET_BOXES);
     assert_int_equal(oct_truth_classes(t), 3);
     assert_true(oct_truth_objects(t, "data/b.png", 0, &o, &n) && n == 2 && o[0].class_place == 2 && o[1].x1 == 9 &&
@@ -382,10 +361,11 @@ static void boxes_of_csv(void **state)
     assert_true(oct_truth_objects(t, "empty.png", 0, &o, &n) && n == 0);
     assert_true(oct_truth_objects(t, "other.png", 0, &o, &n) && n == 0); /* has none */
     oct_truth_close(t);
-    assert_int_equal(oct_truth_open(file_of("t.csv", "sample,class,x1,y1,x2,y2\n3,0,1,1,2,2\n"), 0, &t, &err), OCT_OK);
+    assert_int_equal(oct_truth_open(folder_text("t.csv", "sample,class,x1,y1,x2,y2\n3,0,1,1,2,2\n"), 0, &t, &err),
+                     OCT_OK);
     assert_true(oct_truth_objects(t, "?", 3, &o, &n) && n == 1 && oct_truth_objects(t, "?", 2, &o, &n) && n == 0);
     oct_truth_close(t);
-    assert_int_equal(oct_truth_open(file_of("t.csv", "file,class,x1,y1,x2,y2\na,0.5,1,1,2,2\n"), 0, &t, &err),
+    assert_int_equal(oct_truth_open(folder_text("t.csv", "file,class,x1,y1,x2,y2\na,0.5,1,1,2,2\n"), 0, &t, &err),
                      OCT_EMALFORMED);
     assert_non_null(strstr(err.text, "t.csv:2: "));
     static const struct {
@@ -405,7 +385,7 @@ static void boxes_of_csv(void **state)
     };
     for (size_t i = 0; i < OCT_COUNT(bad); i++) {
         err = (oct_err)OCT_ERR_INIT;
-        assert_int_equal(oct_truth_open(file_of("t.csv", bad[i].text), 0, &t, &err), OCT_EMALFORMED);
+        assert_int_equal(oct_truth_open(folder_text("t.csv", bad[i].text), 0, &t, &err), OCT_EMALFORMED);
         if (!strstr(err.text, bad[i].says))
             fail_msg("'%s' lacks '%s'", err.text, bad[i].says);
     }
@@ -422,7 +402,7 @@ static void boxes_of_coco(void **state)
         " \"categories\": [{\"id\": 18}, {\"id\": 5}],"
         " \"annotations\": [{\"image_id\": 3, \"category_id\": 18, \"bbox\": [1, 2, 3, 4], \"iscrowd\": 1},"
         " {\"image_id\": 3, \"category_id\": 5, \"bbox\": [0, 0, 1, 1]}]}";
-    const oct_status s = oct_truth_open(file_of("t.json", text), 0, &t, &err);
+    const oct_status s = oct_truth_open(folder_text("t.json", text), 0, &t, &err);
     if (s == OCT_EUNSUPPORTED) {
         print_message("# skipped: a build without jansson\n");
         return;
@@ -439,7 +419,7 @@ static void boxes_of_coco(void **state)
                                        "{\"images\": [{\"id\": 1}], \"categories\": [], \"annotations\": []}",
                                        "{\"images\": [], \"categories\": [], \"annotations\": [{\"image_id\": 1}]}" };
     for (size_t i = 0; i < OCT_COUNT(bad); i++)
-        assert_int_equal(oct_truth_open(file_of("t.json", bad[i]), 0, &t, &err), OCT_EMALFORMED);
+        assert_int_equal(oct_truth_open(folder_text("t.json", bad[i]), 0, &t, &err), OCT_EMALFORMED);
 }
 
 /* One annotation beside its box: "segmentation": ... */
@@ -450,7 +430,7 @@ static oct_status open_annotation(const char *more, oct_truth **t, oct_err *err)
              "{\"images\": [{\"id\": 1, \"file_name\": \"a.jpg\"}], \"categories\": [{\"id\": 1}], \"annotations\": "
              "[{\"image_id\": 1, \"category_id\": 1, \"bbox\": [1, 1, 2, 2], %s}]}",
              more);
-    return oct_truth_open(file_of("t.json", text), 0, t, err);
+    return oct_truth_open(folder_text("t.json", text), 0, t, err);
 }
 
 /* The pixels of an annotation's mask in a picture of 4 x 3, in rows. */
@@ -538,24 +518,6 @@ static void masks_of_coco(void **state)
     oct_mask_free(&m);
 }
 
-static int make_folder(void **state)
-{
-    const char *shared = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/octet-XXXXXX", shared && *shared ? shared : "/tmp");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    static const char *const names[] = { "t.csv", "t.json", "t.npy" };
-    char path[128];
-    for (size_t i = 0; i < OCT_COUNT(names); i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        unlink(path);
-    }
-    return rmdir(folder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -571,5 +533,5 @@ int main(void)
         cmocka_unit_test(boxes_of_coco),
         cmocka_unit_test(masks_of_coco),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -2,6 +2,7 @@
  * here. */
 #include <stdlib.h>
 #include <unistd.h>
+#include "folder.h"
 #include "unit.h"
 
 #include "eval/metrics/summary.h"
@@ -15,14 +16,12 @@
 #include "quant/simulate/sensitivity.h"
 #include "quant/weights/constants.h"
 
-static char folder[] = "/tmp/octet-simulate-XXXXXX";
-
 enum { ROWS = 16, MOST = 8192 }; /* samples; their elements */
 
 /* A conversion of a network that was built here, with all methods off but those switched on. */
 typedef struct work {
     oct_model m;
-    char path[100];
+    char path[300];
     size_t size; /* of a sample */
     float x[ROWS][MOST];
     int rows[2], row[2][ROWS]; /* samples of each half: those that are not kept aside */
@@ -1264,7 +1263,7 @@ static void budgets(void **state)
 static void layers_with_rules_of_their_own_are_left_alone(void **state)
 {
     const double none = 0;
-    char path[sizeof folder + 8];
+    char path[300];
     double share;
     oct_buf rows = OCT_BUF_INIT;
     work *w = new_work();
@@ -1843,7 +1842,7 @@ static void rewrite(const char *path, const char *from, const char *to)
 
 static void measurements_are_kept(void **state)
 {
-    char path[100];
+    char path[300];
     work *w;
     snprintf(path, sizeof path, "%s/kept", folder);
     const double all = causes_of(path, 100, &w)->all;
@@ -2790,19 +2789,6 @@ static void stages_have_no_parts(void **state)
     oct_model_free(m);
 }
 
-static int make_folder(void **state)
-{
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    char path[100];
-    snprintf(path, sizeof path, "%s/x.npy", folder);
-    unlink(path);
-    return rmdir(folder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -2870,5 +2856,5 @@ int main(void)
         cmocka_unit_test(runs_go_on_from_what_was_kept),
         cmocka_unit_test(stages_have_no_parts),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

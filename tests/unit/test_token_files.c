@@ -1,5 +1,6 @@
 /* lib/data, files of token ids: lines of JSON and of ids, streams without a header; what is cut, filled up and made
  * beside the ids; broken files. Expected values are written down here. */
+#include "folder.h"
 #include "unit.h"
 
 #include "base/mem.h"
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[64];
 static const int64_t free2[2] = { -1, -1 }, four[2] = { -1, 4 };
 static const oct_input_desc text[] = { { "input_ids", OCT_S64, 2, free2 },
                                        { "attention_mask", OCT_S64, 2, free2 },
@@ -22,20 +22,9 @@ static const oct_input_desc text[] = { { "input_ids", OCT_S64, 2, free2 },
 
 static const char *file(const char *name, const void *p, size_t n)
 {
-    static char paths[4][128];
-    static int round;
-    char *path = paths[round++ & 3];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(p, 1, n, f), n);
-    fclose(f);
+    const char *path = folder_path(name);
+    write_file(path, p, n);
     return path;
-}
-
-static const char *words(const char *name, const char *t)
-{
-    return file(name, t, strlen(t));
 }
 
 static oct_source_options asks(const char *const *spec, const char *const *steps, const oct_input_desc *in, size_t n)
@@ -102,7 +91,7 @@ static void fails(const char *spec, const char *steps, const oct_input_desc *in,
 
 static void lines_of_json(void **state)
 {
-    const char *path = words("a.jsonl", LINES);
+    const char *path = folder_text("a.jsonl", LINES);
     gives(path, NULL, text, 4, 8, "5 6,7 8;1 1,1 0;0 1,0 1;0 0,0 0|1 2 3;1 1 1;0 1 2;0 0 0|4;1;9;0|");
     gives(path, "length=2:pad-id=99", text, 4, 8, "5 6,7 8,1 2,4 99;1 1,1 0,1 1,1 0;0 1,0 1,0 1,9 0;0 0,0 0,0 0,0 0|");
     gives(path, "length=3:pad-id=0", text, 4, 3,
@@ -112,7 +101,7 @@ static void lines_of_json(void **state)
 
 static void labels_and_shards(void **state)
 {
-    const char *spec = words("a.jsonl", LINES), *steps = NULL;
+    const char *spec = folder_text("a.jsonl", LINES), *steps = NULL;
     oct_source *s;
     oct_batch b = OCT_BATCH_INIT;
     oct_source_options o = asks(&spec, &steps, text, 4);
@@ -140,9 +129,9 @@ static void labels_and_shards(void **state)
 
 static void lines_of_ids(void **state)
 {
-    const char *path = words("a.txt", "1 2,3\n10\t 11 12\n\n4294967296");
+    const char *path = folder_text("a.txt", "1 2,3\n10\t 11 12\n\n4294967296");
     gives(path, NULL, text, 2, 8, "1 2 3,10 11 12;1 1 1,1 1 1|4.29497e+09;1|");
-    gives(words("b.ndjson", "[200]\n[1]"), "length=2:pad-id=255", bytes, 1, 8, "200 255,1 255|");
+    gives(folder_text("b.ndjson", "[200]\n[1]"), "length=2:pad-id=255", bytes, 1, 8, "200 255,1 255|");
 }
 
 static void streams(void **state)
@@ -190,9 +179,9 @@ static void broken_lines(void **state)
         { "x.txt", "[]", "no tokens" },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++)
-        fails(words(cases[i].name, cases[i].text), NULL, text, 2, OCT_EMALFORMED, cases[i].part);
+        fails(folder_text(cases[i].name, cases[i].text), NULL, text, 2, OCT_EMALFORMED, cases[i].part);
     fails(file("z.txt", "1 \0 2", 5), NULL, text, 1, OCT_EMALFORMED, "character 3");
-    const char *three = words("x.txt", "1 2 3\n1 2 3 4 5");
+    const char *three = folder_text("x.txt", "1 2 3\n1 2 3 4 5");
     fails(three, NULL, short_ids, 2, OCT_EMALFORMED, "pad-id=");
     fails(three, "pad-id=0", short_ids, 2, OCT_EMALFORMED, "length=4");
     fails(three, "length=5:pad-id=0", short_ids, 2, OCT_EMALFORMED, "takes 4 tokens");
@@ -220,7 +209,7 @@ static void long_lines(void **state)
 static void a_step_for_others(void **state)
 {
     const char *root = getenv("OCT_SOURCE");
-    fails(words("x.txt", "1 2"), "frame=2", text, 1, OCT_EMALFORMED, "for recordings");
+    fails(folder_text("x.txt", "1 2"), "frame=2", text, 1, OCT_EMALFORMED, "for recordings");
     if (root)
         assert_int_equal(chdir(root), 0);
     fails("testdata/data/x_i8.npy", "length=2", text, 1, OCT_EMALFORMED, "files of token ids");
@@ -243,7 +232,7 @@ static void a_step_for_others(void **state)
 
 static void broken_ones_are_counted(void **state)
 {
-    const char *spec = words("x.jsonl", "{\"input_ids\": [1]}\n{\n[3]\nx\n[4]"), *steps = NULL;
+    const char *spec = folder_text("x.jsonl", "{\"input_ids\": [1]}\n{\n[3]\nx\n[4]"), *steps = NULL;
     oct_source_options o = asks(&spec, &steps, text, 1);
     oct_source *s;
     oct_batch b = OCT_BATCH_INIT;
@@ -256,24 +245,6 @@ static void broken_ones_are_counted(void **state)
     assert_int_equal(oct_source_bad_index(s, 1), 3);
     oct_batch_free(&b);
     oct_source_close(s);
-}
-
-static int make_folder(void **state)
-{
-    snprintf(folder, sizeof folder, "/tmp/oct-tokens-XXXXXX");
-    return mkdtemp(folder) == NULL;
-}
-
-static int drop_folder(void **state)
-{
-    static const char *const left[] = { "a.jsonl",        "a.txt",    "b.bin", "b.ndjson", "e.bin", "i.bin", "l.bin",
-                                        "tokenizer.json", "long.txt", "u.bin", "x.jsonl",  "x.txt", "z.txt" };
-    char path[128];
-    for (size_t i = 0; i < OCT_COUNT(left); i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, left[i]);
-        unlink(path);
-    }
-    return rmdir(folder);
 }
 
 /* Every stage that keeps memory: patterns, a template, added tokens, merges. */
@@ -308,7 +279,7 @@ static oct_status encode(const char *path, int64_t ids[16], size_t *n, oct_err *
 static void a_tokenizer(void **state)
 {
     static const int64_t want[] = { 5, 4, 2, 5, 1, 0 };
-    const char *path = words("tokenizer.json", small);
+    const char *path = folder_text("tokenizer.json", small);
     int64_t ids[16];
     size_t n = 0, fail = 1;
     oct_err err = OCT_ERR_INIT;
@@ -340,5 +311,5 @@ int main(void)
         cmocka_unit_test(a_step_for_others), cmocka_unit_test(broken_ones_are_counted),
         cmocka_unit_test(a_tokenizer),
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }
