@@ -240,29 +240,60 @@ oct_status oct_tfl_read_pad(oct_tfl_reader *r, oct_err *err)
 
 /* ---- shapes ---- */
 
+/* The dimension of the result that is open; -1: none. */
+static int open_axis(const oct_tfl_reader *r)
+{
+    const oct_tfl_tensor *x = oct_tfl_in(r, 0), *y = oct_tfl_out(r, 0), *want = oct_tfl_in(r, 1);
+    if (y->open >= 0 || !r->open)
+        return y->open;
+    if (r->op->code == OCT_TFL_RESHAPE && want && want->data && want->type == OCT_TFL_INT32 &&
+        want->bytes == 4 * (size_t)y->rank)
+        for (int i = 0; i < y->rank; i++)
+            if (((const int32_t *)want->data)[i] == -1)
+                return i;
+    return x->open == 0 && y->rank && y->dims[0] == x->dims[0] ? 0 : -1;
+}
+
+/* Where only axes of one element come or go, the result may have another order of axes than that of the tensor: the one
+ * that its readers ask for, or channels first. */
+static oct_tfl_order reshaped_order(const oct_tfl_reader *r, int *value, bool *found)
+{
+    const oct_tfl_tensor *x = oct_tfl_in(r, 0), *y = oct_tfl_out(r, 0);
+    const oct_tfl_found *f = &r->tensor[r->op->out[0]];
+    const oct_tfl_order orders[] = { f->has_wish ? f->wish : oct_tfl_plain(), oct_tfl_plain(),
+                                     oct_tfl_channels_first(y->rank) };
+    int axis[OCT_MAX_RANK], sequence[OCT_MAX_RANK];
+    *found = false;
+    for (size_t i = 0; i < OCT_COUNT(orders) && oct_tfl_same_axes(x, y, axis); i++) {
+        int n = 0;
+        for (int a = 0; a < y->rank; a++)
+            if (axis[orders[i].d[a]] >= 0)
+                sequence[n++] = axis[orders[i].d[a]];
+        if ((*found = oct_tfl_find_sequence(r, 0, sequence, n, value)))
+            return orders[i];
+    }
+    return oct_tfl_plain();
+}
+
 /* Any RESHAPE, SQUEEZE and EXPAND_DIMS of a file is to the shape that it states of the result. */
 oct_status oct_tfl_read_reshape(oct_tfl_reader *r, oct_err *err)
 {
-    const oct_tfl_order plain = oct_tfl_plain();
-    const oct_tfl_tensor *y = oct_tfl_out(r, 0), *want = oct_tfl_in(r, 1);
+    const oct_tfl_tensor *y = oct_tfl_out(r, 0);
     int64_t shape[OCT_MAX_RANK];
     int in[2], node, made;
+    bool found;
     OCT_TRY(oct_tfl_need(r, 0, 0, err));
     if (y->more_open)
         return oct_tfl_unread(r, err, "export the model with fixed sizes", "its result has several open dimensions");
-    int open = y->open;
-    if (open < 0 && r->open && r->op->code == OCT_TFL_RESHAPE && want && want->data && want->type == OCT_TFL_INT32 &&
-        want->bytes == 4 * (size_t)y->rank)
-        for (int i = 0; i < y->rank; i++)
-            open = ((const int32_t *)want->data)[i] == -1 ? i : open;
-    if (open < 0 && r->open && oct_tfl_in(r, 0)->open == 0 && y->rank && y->dims[0] == oct_tfl_in(r, 0)->dims[0])
-        open = 0;
+    const oct_tfl_order order = reshaped_order(r, &in[0], &found);
+    if (!found)
+        OCT_TRY(oct_tfl_take_elements(r, 0, &in[0], err));
+    const int open = open_axis(r);
     for (int i = 0; i < y->rank; i++)
-        shape[i] = i == open ? -1 : y->dims[i];
-    OCT_TRY(oct_tfl_take_elements(r, 0, &in[0], err));
+        shape[i] = order.d[i] == open ? -1 : y->dims[order.d[i]];
     OCT_TRY(oct_tfl_const_ints(r, "shape", shape, y->rank, &in[1], err));
     OCT_TRY(oct_tfl_node(r, 0, "Reshape", in, 2, &node, &made, err));
-    return oct_tfl_give(r, 0, &plain, made, err);
+    return oct_tfl_give(r, 0, &order, made, err);
 }
 
 oct_status oct_tfl_read_shape(oct_tfl_reader *r, oct_err *err)

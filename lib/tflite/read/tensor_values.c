@@ -460,29 +460,57 @@ oct_status oct_tfl_take_wide(oct_tfl_reader *r, int k, int rank, const oct_tfl_o
     return oct_node_set_ints(r->g, node, "perm", perm, rank, err);
 }
 
+bool oct_tfl_is_one(const oct_tfl_tensor *t, int axis)
+{
+    return t->dims[axis] == 1 && t->open != axis;
+}
+
+bool oct_tfl_same_axes(const oct_tfl_tensor *x, const oct_tfl_tensor *y, int axis[OCT_MAX_RANK])
+{
+    int next = 0;
+    for (int i = 0; i < y->rank; i++) {
+        axis[i] = -1;
+        if (oct_tfl_is_one(y, i))
+            continue;
+        while (next < x->rank && oct_tfl_is_one(x, next))
+            next++;
+        if (next == x->rank || x->dims[next] != y->dims[i])
+            return false;
+        axis[i] = next++;
+    }
+    while (next < x->rank && oct_tfl_is_one(x, next))
+        next++;
+    return next == x->rank;
+}
+
+bool oct_tfl_find_sequence(const oct_tfl_reader *r, int k, const int *sequence, int n, int *value)
+{
+    const oct_tfl_tensor *t = oct_tfl_in(r, k);
+    const oct_tfl_found *f = &r->tensor[index_in(r, k)];
+    for (size_t i = 0; i < f->n; i++) {
+        int found = 0;
+        for (int a = 0; a < t->rank; a++) {
+            const int axis = f->shown[i].order.d[a];
+            if (!oct_tfl_is_one(t, axis))
+                found = found < n && sequence[found] == axis ? found + 1 : n + 1;
+        }
+        *value = f->shown[i].value;
+        if (found == n)
+            return true;
+    }
+    return false;
+}
+
 oct_status oct_tfl_take_elements(oct_tfl_reader *r, int k, int *value, oct_err *err)
 {
     const oct_tfl_order plain = oct_tfl_plain();
+    int rising[OCT_MAX_RANK], n = 0;
     OCT_TRY(oct_tfl_need(r, k, 0, err));
-    const int tensor = index_in(r, k);
-    const oct_tfl_tensor *t = &r->m->tensor[tensor];
-    const oct_tfl_found *f = &r->tensor[tensor];
-    for (size_t i = 0; i < f->n && !find_shown(r, tensor, &plain); i++) {
-        int last = -1;
-        bool rises = true;
-        for (int a = 0; a < t->rank; a++) {
-            const int axis = f->shown[i].order.d[a];
-            if (t->dims[axis] == 1 && t->open != axis)
-                continue;
-            rises = rises && axis > last;
-            last = axis;
-        }
-        if (rises) {
-            *value = f->shown[i].value;
-            return OCT_OK;
-        }
-    }
-    return take(r, tensor, &plain, value, err);
+    const oct_tfl_tensor *t = oct_tfl_in(r, k);
+    for (int i = 0; i < t->rank; i++)
+        if (!oct_tfl_is_one(t, i))
+            rising[n++] = i;
+    return oct_tfl_find_sequence(r, k, rising, n, value) ? OCT_OK : take(r, index_in(r, k), &plain, value, err);
 }
 
 /* ---- results ---- */

@@ -56,6 +56,13 @@ oct_status oct_tfl_take(oct_tfl_reader *r, int k, const oct_tfl_order *order, in
 oct_status oct_tfl_take_wide(oct_tfl_reader *r, int k, int rank, const oct_tfl_order *order, int *value, oct_err *err);
 /* The same for who reads only the elements in the tensor's order: axes of size 1 may stand elsewhere. */
 oct_status oct_tfl_take_elements(oct_tfl_reader *r, int k, int *value, oct_err *err);
+/* Whether an axis has one element, whatever the batch. */
+bool oct_tfl_is_one(const oct_tfl_tensor *t, int axis);
+/* Whether two tensors differ in axes of one element alone; axis[i]: that of x which axis i of y is, -1 for one element.
+ */
+bool oct_tfl_same_axes(const oct_tfl_tensor *x, const oct_tfl_tensor *y, int axis[OCT_MAX_RANK]);
+/* A value of operand k whose axes, but for those of one element, stand in this sequence; false: there is none. */
+bool oct_tfl_find_sequence(const oct_tfl_reader *r, int k, const int *sequence, int n, int *value);
 /* A constant operand whose dimensions are taken for `dims`, of which axis i of the value is perm[i]. like: what its
  * integers mean if the tensor does not say; NULL: it does. */
 oct_status oct_tfl_take_constant(oct_tfl_reader *r, int k, int rank, const int64_t *dims, const int *perm,

@@ -74,7 +74,8 @@ static void wish_turned(oct_tfl_reader *r, const oct_tfl_operator *o, const oct_
     const oct_tfl_tensor *perm = o->n_in > 1 && o->in[1] >= 0 ? &r->m->tensor[o->in[1]] : NULL;
     const int rank = o->in[0] >= 0 ? r->m->tensor[o->in[0]].rank : 0;
     oct_tfl_order from = *order;
-    if (!perm || !perm->data || perm->type != OCT_TFL_INT32 || perm->bytes != 4 * (size_t)rank)
+    if (!perm || !perm->data || perm->type != OCT_TFL_INT32 || perm->bytes != 4 * (size_t)rank ||
+        r->m->tensor[o->out[0]].rank != rank)
         return;
     for (int i = 0; i < rank; i++) {
         const int32_t axis = ((const int32_t *)perm->data)[order->d[i]];
@@ -85,16 +86,37 @@ static void wish_turned(oct_tfl_reader *r, const oct_tfl_operator *o, const oct_
     wish(r, o->in[0], &from);
 }
 
+/* What those ask for that read a RESHAPE that adds or removes axes of one element. */
+static void wish_reshaped(oct_tfl_reader *r, const oct_tfl_operator *o, const oct_tfl_order *order)
+{
+    const oct_tfl_tensor *y = &r->m->tensor[o->out[0]], *x = o->in[0] >= 0 ? &r->m->tensor[o->in[0]] : NULL;
+    oct_tfl_order from = oct_tfl_plain();
+    int axis[OCT_MAX_RANK], next = 0;
+    if (!x || !oct_tfl_same_axes(x, y, axis))
+        return;
+    for (int i = 0; i < x->rank; i++) {
+        if (oct_tfl_is_one(x, i))
+            continue;
+        while (axis[order->d[next]] < 0)
+            next++;
+        from.d[i] = (int8_t)axis[order->d[next++]];
+    }
+    wish(r, o->in[0], &from);
+}
+
 static void pass_wish(oct_tfl_reader *r, const oct_tfl_operator *o, const oct_tfl_reading *how)
 {
     const int out = o->n_out ? o->out[0] : -1;
     if (out < 0 || !o->n_in)
         return;
     const int rank = r->m->tensor[out].rank;
-    const oct_tfl_order first = oct_tfl_channels_first(rank);
+    const int x = o->in[o->code == OCT_TFL_TRANSPOSE_CONV && o->n_in > 2 ? 2 : 0];
+    const oct_tfl_order first = oct_tfl_channels_first(x < 0 ? 0 : r->m->tensor[x].rank);
     const oct_tfl_order order = r->tensor[out].has_wish ? r->tensor[out].wish : oct_tfl_plain();
     if (how->wants == OCT_TFL_WANTS_FIRST)
-        wish(r, o->in[o->code == OCT_TFL_TRANSPOSE_CONV && o->n_in > 2 ? 2 : 0], &first);
+        wish(r, x, &first);
+    else if (how->read == oct_tfl_read_reshape && r->tensor[out].has_wish)
+        wish_reshaped(r, o, &order);
     else if (o->code == OCT_TFL_TRANSPOSE)
         wish_turned(r, o, &order);
     else if (how->wants == OCT_TFL_WANTS_ANY && r->tensor[out].has_wish)
