@@ -94,7 +94,8 @@ oct_status oct_tfl_activate(oct_tfl_reader *r, int slot, int *value, oct_err *er
 
 static int index_in(const oct_tfl_reader *r, int k)
 {
-    return k < r->op->n_in ? r->op->in[k] : -1;
+    const int t = k < r->op->n_in ? r->op->in[k] : -1;
+    return t >= 0 && r->tensor[t].source ? r->tensor[t].source - 1 : t;
 }
 
 const oct_tfl_tensor *oct_tfl_in(const oct_tfl_reader *r, int k)
@@ -537,6 +538,8 @@ oct_status oct_tfl_give_same(oct_tfl_reader *r, int k, int from, const int *perm
     int value;
     oct_tfl_order order = oct_tfl_shown_order(r, from);
     OCT_TRY(take(r, tensor, &order, &value, err));
+    if (x->data && !perm && !y->quant)
+        r->tensor[r->op->out[k]].source = tensor + 1;
     for (size_t i = 0; i < r->tensor[tensor].n; i++) {
         const oct_tfl_shown s = r->tensor[tensor].shown[i];
         order = oct_tfl_plain();

@@ -17,6 +17,7 @@ typedef struct oct_tfl_shown {
 
 typedef struct oct_tfl_found {
     const char *name; /* unique */
+    int source;       /* 1 + the constant whose reals it is, behind DEQUANTIZE; 0: none */
     oct_tfl_shown *shown;
     size_t n, cap;
     bool has_wish;
@@ -43,7 +44,7 @@ oct_status oct_tfl_unread(const oct_tfl_reader *r, oct_err *err, const char *hin
 
 /* ---- operands and results of the operator ---- */
 
-/* The tensor that is operand or result k; NULL: absent. */
+/* The tensor that is operand or result k; NULL: absent. A constant behind DEQUANTIZE is that constant. */
 const oct_tfl_tensor *oct_tfl_in(const oct_tfl_reader *r, int k);
 const oct_tfl_tensor *oct_tfl_out(const oct_tfl_reader *r, int k);
 /* Fails unless the operator has operand k, of at least rank `least`. */
