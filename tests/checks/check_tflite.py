@@ -4,6 +4,7 @@ same conversion written as .onnx.
 
     tests/checks/check_tflite.py [--qconvert PROGRAM] [--only WORD] [-v]
 
+- all of these are also read, and compute in ONNX Runtime what LiteRT computes of the file
 - layers: one layer or few, in many shapes (pads, strides, dilations, groups, one axis, orders of axes): as floats, equal but for rounding; as
   int8, at most so many steps of the output's scale apart as the case says, and with no operator left on reals
 - models: those of testdata/models: each is written and computes the same, or is refused with node and remedy
@@ -100,6 +101,54 @@ def real_operators(path):
         if name not in ("QUANTIZE", "DEQUANTIZE") and any(graph.tensors[t].type == schema.TensorType.FLOAT32 for t in op.outputs):
             found.append(name)
     return found
+
+
+# ---- reading ----
+
+def first(said, end, name):
+    """Whether reading a file gives an input or output the channels first."""
+    return re.search(rf"{end} '{re.escape(name)}' is \[[-\d,]*\], with the channels first", said) is not None
+
+
+def hold_read(c, name, path, feeds, said, least):
+    """A file that is read computes in ONNX Runtime, whose optimizer is off, what LiteRT computes of the file. least: dB; or a number of steps, as
+    text, with 0 for floats."""
+    back = c.folder / "back.onnx"
+    read = write(c, path, back, "--scheme", "float", "--target", "litert")
+    session = peer.session(back, optimize=False)
+    of, worst, same = {}, 0.0, True
+    for feed in feeds:
+        want = run_theirs(path, feed, "xnnpack", said)
+        given = {n: np.moveaxis(x, 1, -1) if moved(said, "input", n) else x for n, x in feed.items()}
+        given = {n: np.ascontiguousarray(np.moveaxis(x, -1, 1)) if first(read, "input", n) else x for n, x in given.items()}
+        for output, y in zip(session.get_outputs(), session.run(None, given), strict=True):
+            theirs = np.moveaxis(want[output.name], 1, -1) if moved(said, "output", output.name) else want[output.name]
+            y = np.moveaxis(y, 1, -1) if first(read, "output", output.name) else y
+            same = same and y.shape == theirs.shape
+            if same:
+                of.setdefault(output.name, metrics.Sqnr()).add(theirs, y)
+                step = output_scale(back) or float(theirs.max() - theirs.min()) / 255
+                worst = max(worst, relative_error(theirs, y) if least == "0" else float(np.abs(theirs - y).max()) / step)
+    if isinstance(least, str):
+        c.hold(f"{name}: read", same and worst <= (RELATIVE if least == "0" else int(least) + 0.01), f"{worst:.2g} apart, shapes are equal: {same}")
+    else:
+        db = min(s.db for s in of.values())
+        c.hold(f"{name}: read", same and db >= least, f"{db:.1f} dB, at least {least}")
+
+
+def hold_mutations(c, path):
+    """Damaged files: a model, or an error with a remedy."""
+    whole, rng, odd = path.read_bytes(), np.random.default_rng(7), []
+    bad = c.folder / "bad.tflite"
+    for _ in range(200):
+        data = bytearray(whole)
+        for at in rng.integers(0, len(data), rng.integers(1, 8)):
+            data[at] = rng.choice([0, 1, 0x7f, 0x80, 0xff, rng.integers(256)])
+        bad.write_bytes(data[:rng.integers(8, len(data))] if rng.random() < 0.2 else data)
+        done = subprocess.run([c.qconvert, "lint", bad], capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode not in (0, 1) and not (done.returncode in (4, 5, 6) and "hint:" in done.stderr):
+            odd.append(f"{done.returncode} {done.stderr.strip()[-200:]}")
+    c.hold("200 damaged files", not odd, "\n".join(odd[:5]))
 
 
 # ---- layers ----
@@ -290,8 +339,10 @@ def hold_layer(c, name, case, steps, number):
             if not error <= RELATIVE:
                 break
         c.hold(f"{name}: floats, {kernels}", error <= RELATIVE, f"{error:.1e} of the range off, shape {got.shape} for {y.shape}")
+    hold_read(c, f"{name}: floats", ours["float"], [{"x": x[None]} for x in samples[:3]], said, "0")
     write(c, model, c.folder / "int8.onnx", "--target", "litert", "--data", data)
     said = write(c, model, ours["int8"], "--data", data)
+    hold_read(c, f"{name}: int8", ours["int8"], [{"x": x[None]} for x in samples[:8]], said, str(steps or 2))
     want = run_ort(c.folder / "int8.onnx", [x[None] for x in samples[:8]], exact=True)[0]  # where no 16-bit sum saturates
     scale = output_scale(c.folder / "int8.onnx") or float(want.max() - want.min()) / 255
     for kernels in every:
@@ -384,6 +435,7 @@ def hold_network(c, name):
             total += 1
         worst = min(s.db for s in of.values())
         c.hold(f"{name}: {kernels}", worst >= least, f"{worst:.1f} dB, at least {least}; {same} of {total} have the same largest value")
+    hold_read(c, name, c.folder / "net.tflite", [{inputs[0].name: x[None]} for x in samples[:8]], said, NETWORKS[name][0])
 
 
 def smooth(rng, shape, low, high):
@@ -432,6 +484,7 @@ def hold_refusals(c):
         got = run_theirs(c.folder / "p.tflite", {"x": x}, kernels, said)["y"]
         c.hold(f"a batch of 3, {kernels}", got.shape == want.shape and np.abs(got - want).max() <= 1.01 * scale, f"{got.shape} for {want.shape}")
     hold_file(c, c.folder / "p.tflite")
+    hold_mutations(c, c.folder / "p.tflite")
     if packages.has("tflite_micro"):
         want = run_theirs(c.folder / "p.tflite", {"x": x[:1]}, "reference", "input 'x' is [1,9,9,2]: NHWC")["y"]
         got = run_micro(c.folder / "p.tflite", x[:1], said, "x")
@@ -459,14 +512,17 @@ PAGE = tool.ROOT / "docs" / "tflite.md"
 
 
 def page_with_table():
-    """docs/tflite.md with the table of operators as lib/tflite has it."""
+    """docs/tflite.md with the tables of operators as lib/tflite has them."""
     text = (tool.ROOT / "lib" / "tflite" / "tfl_operators.inc").read_text()
     rows = ["| ONNX | .tflite | what is refused |", "|---|---|---|"] + [f"| {o} | {t} | {r} |" for o, t, r in re.findall(r'RULE\((\w+),\s*"([^"]*)",\s*"([^"]*)"', text)]
-    return re.sub(r"(?s)(## Operators\n\n)\|.*\Z", lambda m: m[1] + "\n".join(rows) + "\n", PAGE.read_text())
+    text = (tool.ROOT / "lib" / "tflite" / "read" / "read_operators.inc").read_text()
+    read = ["| .tflite | ONNX | what is refused |", "|---|---|---|"] + [f"| {t} | {o} | {r} |" for t, o, r in re.findall(r'READING\((\w+),\s*"([^"]*)",\s*"([^"]*)"', text)]
+    page = re.sub(r"(?s)(## Operators\n\n)\|.*?(?=\n## |\Z)", lambda m: m[1] + "\n".join(rows) + "\n", PAGE.read_text())
+    return re.sub(r"(?s)(## Operators that are read\n\n)\|.*\Z", lambda m: m[1] + "\n".join(read) + "\n", page)
 
 
 def hold_docs(c):
-    c.hold("docs/tflite.md has the table of operators (--page writes it)", PAGE.read_text() == page_with_table())
+    c.hold("docs/tflite.md has the tables of operators (--page writes them)", PAGE.read_text() == page_with_table())
 
 
 def main():
