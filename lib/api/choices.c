@@ -27,11 +27,12 @@ const char *oct_choice_pass(size_t i, const char **summary)
     return i < n ? p[i]->name : NULL;
 }
 
-oct_status oct_choice_target_untested(const char *name, bool *untested, oct_err *err)
+oct_status oct_choice_target_proof(const char *name, const char **proof, oct_err *err)
 {
+    static const char *const words[] = { "run here", "rules only", "twin proved" };
     oct_target *t;
     OCT_TRY(oct_target_open(name, &t, err));
-    *untested = oct_target_rules_of(t)->untested;
+    *proof = words[oct_target_rules_of(t)->proof];
     oct_target_close(t);
     return OCT_OK;
 }

@@ -21,8 +21,8 @@ bool oct_looks_like_data(const char *path);
 /* The target that is also called so, and other names of targets. */
 const char *oct_target_called(const char *word);
 bool oct_target_alias(size_t i, char *dst, size_t size);
-/* choices.c: whether nobody has tried a built-in target on its device. */
-oct_status oct_choice_target_untested(const char *name, bool *untested, oct_err *err);
+/* choices.c: how a built-in target was proved, in words. */
+oct_status oct_choice_target_proof(const char *name, const char **proof, oct_err *err);
 
 /* choices.c: method i; false: there are no more. */
 typedef struct oct_choice_method {

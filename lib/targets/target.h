@@ -35,6 +35,9 @@ typedef enum oct_target_form {
  * neighbouring channels of the same tap; the last of an odd number of channels is then added without a partner. */
 typedef enum oct_pair_sums { OCT_SUMS_EXACT, OCT_SUMS_ALONG_K, OCT_SUMS_IN_TAPS, OCT_PAIR_SUMS } oct_pair_sums;
 typedef enum oct_target_bfloat16 { OCT_BFLOAT16_NO, OCT_BFLOAT16_YES, OCT_BFLOAT16_NEVER } oct_target_bfloat16;
+/* How it is known what the target computes: its runtime runs here; from documents and source code alone; lib/twins
+ * computes the same, and was compared with the runtime. */
+typedef enum oct_target_proof { OCT_PROOF_RUN, OCT_PROOF_NONE, OCT_PROOF_TWIN } oct_target_proof;
 typedef enum oct_target_biases { OCT_BIASES_INT32, OCT_BIASES_FLOAT, OCT_BIASES_INT8 } oct_target_biases;
 
 /* What a target file says with one word for the whole target. target_words.inc has the words and what they mean. */

@@ -259,7 +259,7 @@ static void targets_differ(void **state)
         assert_int_equal(oct_target_op_rules_of(t, "Add")->takes_clamp, strcmp(each[i].name, "vitisai") == 0);
         assert_int_equal(!oct_target_op_rules_of(t, "Conv")->per_tensor, each[i].channels_of_conv);
         assert_int_equal(!oct_target_op_rules_of(t, "Gemm")->per_tensor, each[i].channels_of_gemm);
-        assert_true(oct_target_rules_of(t)->onnx_alone && oct_target_rules_of(t)->untested &&
+        assert_true(oct_target_rules_of(t)->onnx_alone && oct_target_rules_of(t)->proof &&
                     oct_target_lists(t, "Conv", OCT_TARGET_STATIC));
     }
     assert_false(oct_target_lists(target_named("coreml"), "Conv", OCT_TARGET_STATIC));
@@ -328,7 +328,7 @@ static void properties_are_what_a_file_says(void **state)
         { n->own_quantizers, a->own_quantizers },
         { n->own_dequantizers, a->own_dequantizers },
         { n->onnx_alone, a->onnx_alone },
-        { n->untested, a->untested },
+        { n->proof, a->proof },
         { n->norms_are_convs, a->norms_are_convs },
         { n->writes_defaults, a->writes_defaults },
         { n->never_in_ort, a->never_in_ort },

@@ -144,15 +144,15 @@ static oct_status list(oct_cli *cli, const char *what, const char *meaning, oct_
 static oct_status list_targets(oct_cli *cli, oct_err *err)
 {
     const char *name, *summary;
-    oct_table *t = oct_table_of("lll", (const char *[]){ "target", "what it is", "device" });
+    oct_table *t = oct_table_of("lll", (const char *[]){ "target", "what it is", "proof" });
     for (size_t i = 0; (name = oct_target_builtin(i, &summary)); i++) {
-        bool untested;
-        const oct_status s = oct_choice_target_untested(name, &untested, err);
+        const char *proof;
+        const oct_status s = oct_choice_target_proof(name, &proof, err);
         if (s != OCT_OK) {
             oct_table_destroy(t);
             return s;
         }
-        oct_table_texts(t, (const char *[]){ name, summary, untested ? "untested on the device" : "" });
+        oct_table_texts(t, (const char *[]){ name, summary, proof });
     }
     return print_list(cli, t, err);
 }

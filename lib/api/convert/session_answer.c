@@ -192,7 +192,7 @@ static void put_speed(answer *a)
     bool slower = false;
     put_expected(a, &slower);
     end_item(a, "speed");
-    if (oct_target_rules_of(s->target)->untested) {
+    if (oct_target_rules_of(s->target)->proof == OCT_PROOF_NONE) {
         oct_buf_printf(&a->text, "Untested on a device: what %s runs is known from its documents.",
                        oct_target_name(s->target));
         end_item(a, "speed");

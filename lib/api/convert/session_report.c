@@ -427,7 +427,7 @@ void oct_session_report(const oct_session *s, oct_document *to)
     oct_json_str(&j, "model", s->x.model);
     oct_json_str(&j, "output", s->x.dry_run || s->x.in_memory ? NULL : s->output);
     oct_json_str(&j, "target", oct_target_name(s->target));
-    oct_json_bool(&j, "untested_on_device", oct_target_rules_of(s->target)->untested);
+    oct_json_bool(&j, "untested_on_device", oct_target_rules_of(s->target)->proof != OCT_PROOF_RUN);
     oct_json_int(&j, "samples", s->c.calib ? (int64_t)s->c.calib->samples : 0);
     if (s->c.o.synthetic)
         oct_json_bool(&j, "synthetic", true);
@@ -483,7 +483,7 @@ void oct_report_target(oct_json *j, const oct_session *s)
     oct_buf loss = OCT_BUF_INIT;
     oct_session_loss(s, &loss);
     oct_json_str(j, "target", oct_target_name(s->target));
-    oct_json_bool(j, "untested_on_device", oct_target_rules_of(s->target)->untested);
+    oct_json_bool(j, "untested_on_device", oct_target_rules_of(s->target)->proof != OCT_PROOF_RUN);
     oct_json_int(j, "layers_with_weights", (int64_t)n.products);
     oct_json_int(j, "int8_layers", (int64_t)n.integer);
     oct_json_int(j, "half_layers", (int64_t)n.half);

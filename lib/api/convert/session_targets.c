@@ -126,7 +126,7 @@ static void put_row(comparison *c, const oct_session *s, oct_json *j)
     oct_json_close(j);
     if (!c->measure.len)
         oct_session_measure(s, &c->measure);
-    if (oct_target_rules_of(s->target)->untested)
+    if (oct_target_rules_of(s->target)->proof == OCT_PROOF_NONE)
         oct_buf_printf(&c->untested, "%s%s", c->untested.len ? ", " : "", oct_target_name(s->target));
 }
 

@@ -45,7 +45,8 @@ oct_status oct_conversion_estimate(oct_conversion *c, oct_err *err)
 {
     const oct_target_times x = oct_qjob_expected(c->job);
     const double more = more_of_weights(c);
-    const bool elsewhere = oct_target_rules_of(c->o.job.target)->untested; /* its tables are those of other devices */
+    const bool elsewhere =
+        oct_target_rules_of(c->o.job.target)->proof != OCT_PROOF_RUN; /* its tables are those of other devices */
     double gain;
     for (size_t i = 0; i < x.n; i++) {
         const char *costs = oct_target_costs_name(c->o.job.target, i);
