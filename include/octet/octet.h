@@ -242,6 +242,7 @@ typedef struct octet_evaluate_options {
     const char *html;             /* a page for a browser */
     int threads;                  /* at most 1024; 0: one for each processor */
     const char *markdown, *junit; /* files for the report as tables, and for its gates as test cases */
+    const char *twin;             /* the runtime whose arithmetic quantized models are computed with, as --as */
 } octet_evaluate_options;
 
 /* Sets what an evaluation does unless it is told otherwise. size: sizeof *options. */

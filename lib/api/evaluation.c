@@ -74,7 +74,7 @@ static oct_status check_gates(const octet_evaluate_options *a, bool other, const
     if (timed && a->latency == 0)
         return reject(timed, "needs times, and --no-latency leaves them out", "leave out one of both", err);
     for (size_t i = 0; i < g->n; i++)
-        if (g->v[i].kind == OCT_GATE_MEMORY && a->runner)
+        if (g->v[i].kind == OCT_GATE_MEMORY && (a->runner || a->twin))
             return reject(oct_gate_name(OCT_GATE_MEMORY),
                           "judges the memory of our runtime, and --runner leaves the models to another",
                           "leave out one of both", err);
@@ -118,6 +118,12 @@ static oct_status add_bf16(oct_evaluation *s, oct_err *err)
 static bool is_remote(const oct_evaluation *s, size_t k)
 {
     return s->x.runner && (k || !s->x.runner_for || strcmp(s->x.runner_for, "quant") != 0);
+}
+
+/* The twin that computes the k-th model; NULL: our runtime does. */
+static const oct_twin *twin_of(const oct_evaluation *s, size_t k)
+{
+    return k || s->h.alone || s->n_models == 1 ? s->twin : NULL;
 }
 
 /* Another runtime runs the file unchanged, so the types of its inputs and outputs must be those of the float model. */
@@ -166,7 +172,8 @@ static oct_status load_models(oct_evaluation *s, oct_err *err)
                                          oct_model_bytes(s->loaded[k]),
                                          oct_model_meta(s->loaded[k], OCT_SCALED_KEY),
                                          false,
-                                         is_remote(s, k) ? &s->remote : NULL };
+                                         is_remote(s, k) ? &s->remote : NULL,
+                                         twin_of(s, k) };
         if (s->hash && oct_model_hash(s->loaded[k]) != s->hash[k])
             return oct_evaluation_changed(path, err);
         if (k)
@@ -378,7 +385,7 @@ static oct_eval_options options_of(const oct_evaluation *s)
      * are made briefly. Gates on times justify long measurements. */
     const bool timed = oct_gates_timed(&s->gates), asked = a->layers > 0 || a->latency > 0;
     const bool no_latency = a->latency == 0;
-    const bool no_layers = a->runner || a->layers == 0;
+    const bool no_layers = a->runner || a->twin || a->layers == 0;
     return (oct_eval_options){
         .pool = s->pool,
         .batch = (size_t)a->batch,
@@ -508,6 +515,14 @@ static oct_status check_ranges(const octet_evaluate_options *x, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "--runner-for: there is no '%s'", x->runner_for);
     if (!(x->metric_timeout >= 0) || !(x->runner_timeout >= 0))
         return oct_fail(err, OCT_EUSAGE, "a number of seconds is below 0");
+    if (x->twin && (x->runner || x->compute || x->sweep || x->profile || x->layers > 0))
+        return oct_fail(err, OCT_EUSAGE,
+                        "--as computes models with another runtime's arithmetic, and %s runs them otherwise",
+                        x->runner    ? "--runner"
+                        : x->compute ? "--compute"
+                        : x->sweep   ? "--sweep"
+                        : x->profile ? "--profile"
+                                     : "--layers");
     if (x->sweep && x->runner)
         return oct_fail(err, OCT_EUSAGE, "--sweep times models in this runtime, and --runner runs them in another");
     return oct_samples_check(&x->samples, err);
@@ -540,6 +555,8 @@ static oct_status open_all(oct_evaluation *s, oct_err *err)
     if (h->parts.n)
         OCT_TRY(oct_evaluation_take_parts(s, err));
     OCT_TRY(check_ranges(x, err));
+    if (x->twin)
+        OCT_TRY_WITHIN(oct_twin_find(x->twin, &s->twin, err), err, "--as");
     OCT_TRY(oct_evaluation_check_outputs(x, h, NULL, err));
     s->command = (oct_metric_command){ x->metric_command, x->less_is_better, x->metric_timeout };
     OCT_TRY(read_all(x, &s->gates, err));

@@ -189,7 +189,7 @@ static oct_status run(oct_evaluation *e, dump *d, oct_buf *steps, oct_err *err)
 oct_status oct_evaluation_look_inside(oct_evaluation *e, octet_texts nodes, oct_buf *steps, oct_err *err)
 {
     dump d = { .e = e, .arena = e->arena };
-    if (e->n_models > 1 || e->x.runner)
+    if (e->n_models > 1 || e->x.runner || e->twin)
         return oct_fail(err, OCT_EUSAGE, "--dump and --print-plan look into one model, in this runtime");
     OCT_TRY(oct_evaluation_open_samples(e, err));
     for (size_t i = 0; i < nodes.n; i++)

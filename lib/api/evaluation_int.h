@@ -22,6 +22,7 @@ struct oct_evaluation {
     oct_samples samples;
     oct_source *src; /* NULL until samples are opened */
     oct_remote_opts remote;
+    const oct_twin *twin; /* NULL: not asked for */
     oct_metric_command command;
     oct_gates gates, part_gates; /* part_gates: of the parts' command lines */
     oct_parts parts;             /* none: samples are run */

@@ -14,7 +14,7 @@ oct_status oct_evaluation_outputs(oct_evaluation *e, const char *path, oct_err *
     const bool shares = oct_op_shares_scales(m->graph);
     const size_t batch = e->x.batch ? (size_t)e->x.batch : shares ? 1 : BATCH;
     int64_t samples;
-    const oct_engine_opts how = { e->pool, m->bf16, m->remote, m->name };
+    const oct_engine_opts how = { e->pool, m->bf16, m->remote, m->name, m->twin };
     const oct_status s = oct_write_outputs(m->graph, e->samples.state, e->samples.n_state, &how, e->src, path, batch,
                                            e->h.voice.progress, e->h.voice.arg, &samples, err);
     if (s == OCT_EUNSUPPORTED || s == OCT_ENUMERIC)

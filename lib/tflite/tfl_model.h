@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "tflite/flatbuffer.h"
 #include "tflite/schema.h"
+#include "tflite/tfl_order.h"
 
 typedef struct oct_tfl_tensor {
     const char *name;
@@ -37,6 +38,7 @@ typedef struct oct_tfl_operator {
 typedef struct oct_tfl_end {
     const char *name;
     int tensor;
+    oct_tfl_order order; /* of a model that was made of a graph: axis i of the tensor is axis order.d[i] of the value */
 } oct_tfl_end;
 
 typedef struct oct_tfl_model {

@@ -421,7 +421,7 @@ static oct_status read_ends(reading *r, const oct_flat_node *graph, int slot, co
     if (!(*end = oct_arena_calloc(r->arena, (size_t)count + 1, sizeof **end)))
         return oct_nomem(r->err);
     for (int i = 0; i < count; i++)
-        (*end)[i] = (oct_tfl_end){ r->m->tensor[index[i]].name, index[i] };
+        (*end)[i] = (oct_tfl_end){ r->m->tensor[index[i]].name, index[i], oct_tfl_plain() };
     *n = (size_t)count;
     return OCT_OK;
 }

@@ -138,7 +138,7 @@ static oct_status write_inputs(oct_tfl_writer *w, oct_err *err)
         const oct_tfl_order order = w->value[value].has_wish ? w->value[value].wish : oct_tfl_plain();
         int tensor;
         OCT_TRY(oct_tfl_result(w, value, &order, OCT_TFL_OWN, NULL, &tensor, err));
-        m->input[m->n_input++] = (oct_tfl_end){ g->value[value].name, tensor };
+        m->input[m->n_input++] = (oct_tfl_end){ g->value[value].name, tensor, order };
         say_order(w, "input", g->value[value].name, tensor, &order, g->value[value].shape.rank);
     }
     return OCT_OK;
@@ -180,7 +180,7 @@ static oct_status write_output(oct_tfl_writer *w, int value, oct_err *err)
         OCT_TRY(oct_tfl_reshape(w, from, tensor, err));
     }
     m->tensor[tensor].name = v->name;
-    m->output[m->n_output++] = (oct_tfl_end){ v->name, tensor };
+    m->output[m->n_output++] = (oct_tfl_end){ v->name, tensor, order };
     say_order(w, "output", v->name, tensor, &order, rank);
     return w->notes->failed ? oct_nomem(err) : OCT_OK;
 }

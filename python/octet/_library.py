@@ -114,7 +114,7 @@ class EvaluateOptions(ctypes.Structure):
         bool per_class, sweep, profile
         text html
         int threads
-        text markdown, junit""")
+        text markdown, junit, twin""")
 
 
 def _open():

@@ -7,7 +7,7 @@ and tflite-micro where it is installed. Every tensor that a runtime shows is com
 - layers: those of check_tflite.py, as qconvert writes them
 - operators: files of one operator on int8, made here, with scales and shapes by chance, also of operators that qconvert does not write
 - networks: trained ones, where there are any
-- what twins refuse
+- qeval --as; what twins refuse
 
 Operators on float32 have the runtime's order of sums and its elementary functions: they and what follows from them are not held to the bit,
 but for moves, QUANTIZE and DEQUANTIZE. --whole: 1,000 samples each, in place of few.
@@ -15,6 +15,7 @@ but for moves, QUANTIZE and DEQUANTIZE. --whole: 1,000 samples each, in place of
 Needs Python packages (ai_edge_litert among them): runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
+import json
 import os
 import subprocess
 import sys
@@ -358,6 +359,36 @@ def hold_network(c, name):
         hold_equal(c, f"{name}, samples from {begin}", file, file.samples(min(10, c.networks - begin), rng, chosen))
 
 
+def hold_qeval(c):
+    """qeval --as: a .tflite file, and the .onnx of the same conversion, give what LiteRT gives of the file, in ONNX's order of axes."""
+    for name in ("conv stride 2, pads 1", "conv of square", "dense behind pictures", "keras", "transposed", "attention"):
+        (shape, build), _ = check_tflite.LAYERS[name]
+        net = plainnet.Net(5, opset=14)
+        build(net)
+        model, data = c.folder / "layer.onnx", c.folder / "samples.npy"
+        samples = np.stack(net.save(model, ("n", *shape[1:])))[:6]
+        np.save(data, samples)
+        said = check_tflite.write(c, model, c.folder / "q.tflite", "--data", data)
+        check_tflite.write(c, model, c.folder / "q.onnx", "--target", "litert", "--data", data)
+        for twin, kernels in (("litert", "xnnpack"), ("litert-reference", "reference")):
+            want = np.stack([check_tflite.run_theirs(c.folder / "q.tflite", {"x": x[None]}, kernels, said)["y"][0] for x in samples])
+            for file in ("q.tflite", "q.onnx"):
+                done = subprocess.run([c.qeval, c.folder / file, "--data", data, "--as", twin, "--outputs", c.folder / "y.npz", "-q"],
+                                      capture_output=True, text=True, check=False)
+                got = np.load(c.folder / "y.npz")["y"] if done.returncode == 0 else np.zeros(0)
+                if file == "q.tflite" and name == "keras":  # what is read of a file has the channels first
+                    got = np.moveaxis(got, 1, -1)
+                c.hold(f"qeval {name}, {file} as {twin}", got.shape == want.shape and np.array_equal(got, want),
+                       f"{done.stderr.strip()[-200:]} shape {got.shape} for {want.shape}")
+    done = subprocess.run([c.qeval, model, c.folder / "q.tflite", "--data", data, "--as", "lite", "-q"], capture_output=True, text=True, check=False)
+    c.hold("qeval with a twin that is not there", done.returncode == 2 and "litert" in done.stderr, f"{done.returncode} {done.stderr}")
+    report = c.folder / "r.json"
+    done = subprocess.run([c.qeval, model, c.folder / "q.tflite", "--data", data, "--as", "tflm", "--no-latency", "-q", "--json", report],
+                          capture_output=True, text=True, check=False)
+    twin = json.loads(report.read_text())["quant"] if done.returncode == 0 else {}
+    c.hold("the report says whose arithmetic it is", "microcontrollers" in str(twin.get("runner")), f"{done.stderr} {twin.get('runner')}")
+
+
 def hold_refusals(c):
     m = Maker(np.random.default_rng(1))
     shape = (1, 4, 4, 3)
@@ -385,6 +416,7 @@ def main():
             if not args.only or args.only in name:
                 hold_network(c, name)
         if not args.only:
+            hold_qeval(c)
             hold_refusals(c)
         for twin in ("litert", "litert-reference", "tflm"):
             print(f"{twin}: {c.compared.get(twin, 0)} bytes compared" if twin in RUNTIMES else f"{twin}: skipped, tflite-micro is not installed")

@@ -259,6 +259,8 @@ int qeval_main(int argc, char **argv)
         OPT_STR(0, "runner", &a.x.runner, "CMD", "a command that runs the models in another runtime: docs/runner.md"),
         OPT_ENUM(0, "runner-for", &a.x.runner_for, runner_for_name, "which models the command runs [default: all]"),
         OPT_FLOAT(0, "runner-timeout", &a.x.runner_timeout, 0.01, 86400, "seconds for each answer [default: 120]"),
+        OPT_STR(0, "as", &a.x.twin, "NAME",
+                "compute quantized models to the bit as litert, litert-reference, tflm or cmsis-nn does"),
         QEVAL_OPT_GATES(&a),
         OPT_GROUP("Instead of comparing"),
         OPT_OUT(0, "outputs", &a.outputs, "write the outputs of the model for all samples into an .npz"),
@@ -288,6 +290,7 @@ int qeval_main(int argc, char **argv)
                      "outputs check sensitivity sensitivity-file shard sweep html junit json markdown max-drop metric "
                      "metric-cmd baseline gates layers latency profile"),
         OPT_CONFLICT("runner", "compute layers profile check sensitivity sensitivity-file"),
+        OPT_CONFLICT("as", "runner compute layers profile sweep check sensitivity sensitivity-file shard"),
         OPT_CONFLICT("shard",
                      "check outputs html junit markdown json baseline latency sweep profile runner metric-cmd state "
                      "generate sensitivity sensitivity-file"),

@@ -1,23 +1,27 @@
-/* lib/eval/run/engine.h -- a model under evaluation together with the runtime that runs it: ours, or that of a command.
+/* lib/eval/run/engine.h -- a model under evaluation together with the runtime that runs it: ours, that of a command,
+ * or the twin of one.
  */
 #ifndef OCT_EVAL_ENGINE_H
 #define OCT_EVAL_ENGINE_H
 
 #include "base/pool.h"
 #include "eval/run/remote.h"
+#include "eval/run/twin_engine.h"
 #include "runtime/runner.h"
 
 typedef struct oct_engine_opts {
     oct_pool *pool;
     bool bf16;                     /* as in oct_plan_opts.bf16 */
     const oct_remote_opts *remote; /* the other runtime; borrowed; NULL: ours */
-    const char *path;              /* the model's file, for the other runtime */
+    const char *path;              /* the model's file, for the other runtime and the twin */
+    const oct_twin *twin;          /* whose arithmetic the model is computed with; NULL: ours */
 } oct_engine_opts;
 
 typedef struct oct_engine {
-    oct_runner *here;  /* NULL: the other runtime runs the model */
-    oct_remote *there; /* NULL: our runtime runs the model */
-    oct_plan *plan;    /* the plan of the last run in our runtime */
+    oct_runner *here;    /* NULL: the other runtime runs the model */
+    oct_remote *there;   /* NULL: our runtime runs the model */
+    oct_twin_engine *as; /* NULL: it is not computed as another runtime does */
+    oct_plan *plan;      /* the plan of the last run in our runtime */
 } oct_engine;
 
 /* g, and what o refers to, are borrowed and must outlive e. feed: as for oct_runner_create. Errors are those of
@@ -30,7 +34,7 @@ oct_status oct_engine_run(oct_engine *e, const oct_array *arrays, double *second
 /* Output i of the last run, in the order of the model. Borrowed until the next run. */
 const oct_operand *oct_engine_output(const oct_engine *e, size_t i);
 const oct_operand *oct_engine_left(const void *e, size_t i); /* the same, for oct_carry_keep */
-/* Name and version of the other runtime; NULL: ours. Borrowed. */
+/* Name and version of the other runtime, or whose twin it is; NULL: ours. Borrowed. */
 const char *oct_engine_name(const oct_engine *e);
 
 #endif

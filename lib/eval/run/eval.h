@@ -23,6 +23,7 @@
 #include "eval/parts/part.h"
 #include "graph/graph.h"
 #include "runtime/carry.h"
+#include "twins/twins.h"
 
 enum { OCT_MOST_BLOCK_BITS = 8 }; /* of weights that are stored in blocks */
 
@@ -33,6 +34,7 @@ typedef struct oct_eval_model {
     const char *scaled;            /* its metadata `octet.scaled` (scaled.h), or NULL */
     bool bf16;                     /* run it as described at oct_plan_opts.bf16 */
     const oct_remote_opts *remote; /* the other runtime that runs the file `name`; NULL: ours */
+    const oct_twin *twin;          /* it is computed as that runtime does; NULL: as ours */
 } oct_eval_model;
 
 typedef struct oct_eval_options {
