@@ -104,6 +104,7 @@ typedef struct oct_run {
     void *scratch;      /* step->scratch bytes */
     uint64_t iteration; /* iteration number of the surrounding loops, 0 outside of loops: random numbers differ between
                            iterations */
+    bool again;         /* the inputs that are weights are those of the run before, and scratch is as that left it */
 } oct_run;
 
 /* One call of an operator that allocates its results: control flow, sequences, optionals, strings. */
@@ -245,6 +246,11 @@ struct oct_op {
     /* Why a node has no integer form with its attributes, in one clause; NULL: it has one. The member is NULL where
      * attributes do not matter. */
     const char *(*no_integer)(const oct_node *n);
+
+    /* Whether a section of the outputs, along any dimensions but the last, is computed from the same section of the
+     * inputs alone, which may be broadcast to the outputs, and from whole matrices of inputs in weights.slots; a step
+     * for the section then gives the same bits. NULL: never. */
+    bool (*by_rows)(const oct_step *s);
 
     uint32_t experts; /* bit i: input i holds the matrices of experts, [experts][outputs][inputs] (MoE) */
 

@@ -10,20 +10,22 @@ static size_t rounded(size_t n)
     return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
-/* Lifetimes count on the buffer whose bytes they are. */
+/* Lifetimes count on the buffer whose bytes they are. Steps that run in tiles are one. */
 static void set_lifetimes(oct_plan *p)
 {
     for (size_t i = 0; i < p->n_step; i++) {
         const oct_step *s = &p->step[i]->s;
+        const rt_tiles *t = p->step[i]->tiles;
+        const int first = t ? (int)rt_tiles_first(t) : (int)i, last = t ? (int)rt_tiles_last(t) : (int)i;
         for (int k = 0; k < s->n_in + s->n_out; k++) {
-            const oct_operand *t = s->in[k];
-            if (!t)
+            const oct_operand *o = s->in[k];
+            if (!o)
                 continue;
-            rt_buffer *b = &p->buffer[rt_root(p, ((const rt_operand *)t)->buffer)];
+            rt_buffer *b = &p->buffer[rt_root(p, ((const rt_operand *)o)->buffer)];
             if (b->first < 0)
-                b->first = (int)i;
-            if (b->last < (int)i)
-                b->last = (int)i;
+                b->first = first;
+            if (b->last < last)
+                b->last = last;
         }
     }
     for (size_t i = 0; i < p->g->n_output; i++) {
@@ -57,7 +59,7 @@ static void overwrite(oct_plan *p)
 {
     for (size_t n = 0; n < p->n_step; n++) {
         const oct_step *s = &p->step[n]->s;
-        for (int i = 0; i < s->n_in && i < 32; i++) {
+        for (int i = 0; i < s->n_in && i < 32 && !p->step[n]->tiles; i++) {
             rt_buffer *from = s->overwrites >> i & 1 ? dying(p, (int)n, i) : NULL;
             rt_buffer *to = from ? &p->buffer[((const rt_operand *)s->out[0])->buffer] : NULL;
             if (!from || !needs_place(to) || to->bytes != from->bytes)

@@ -240,6 +240,7 @@ static oct_status build(oct_plan *p, const oct_graph *g, const oct_plan_input *i
         return rt_stage_init(p, in, err);
     OCT_TRY(rt_lower(p, err));
     OCT_TRY(rt_layout(p, err));
+    OCT_TRY(rt_tile(p, err));
     OCT_TRY(rt_place(p, err));
     if (!(p->given = oct_arena_calloc(p->arena, p->g->n_input + 1, sizeof *p->given)))
         return oct_nomem(err);

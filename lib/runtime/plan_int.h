@@ -17,6 +17,7 @@ typedef struct rt_buffer {
     oct_tensor_layout layout; /* of its bytes; operands follow it */
     bool constant;            /* operands have the bytes */
     size_t offset;            /* in the arena */
+    size_t lane;              /* bytes of a section, of which each thread has one (tiles.c); 0: it is whole */
     bool placed;
     uint8_t *memory; /* of an input, and of what is placed: where the bytes are in this run */
 } rt_buffer;
@@ -35,6 +36,7 @@ typedef struct rt_step {
     size_t *tap;        /* [n_out]: what out[i] is shown as after the step; OCT_NO_TAP: it is not */
     double seconds;
     uint64_t calls, macs;
+    const struct rt_tiles *tiles; /* tiles.c: it runs together with others, a few rows at a time; NULL: alone */
 } rt_step;
 
 struct oct_plan {
@@ -125,6 +127,13 @@ oct_status rt_lower(oct_plan *p, oct_err *err);
 oct_status rt_layout(oct_plan *p, oct_err *err);
 /* parts.c: between the two halves of rt_layout. */
 oct_status rt_join_parts(oct_plan *p, oct_err *err);
+/* tiles.c: after rt_layout, joins steps that run together on a few rows at a time: those from first to last, which
+ * rt_tiles_run runs. */
+typedef struct rt_tiles rt_tiles;
+oct_status rt_tile(oct_plan *p, oct_err *err);
+size_t rt_tiles_first(const rt_tiles *t);
+size_t rt_tiles_last(const rt_tiles *t);
+oct_status rt_tiles_run(oct_plan *p, const rt_tiles *t, oct_err *err);
 /* Sets the offsets of all buffers, and p->memory_bytes. */
 oct_status rt_place(oct_plan *p, oct_err *err);
 

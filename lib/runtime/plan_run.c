@@ -82,6 +82,11 @@ oct_status oct_plan_advance(oct_plan *p, size_t until, bool *shown, oct_err *err
     for (*shown = false; p->at < p->n_step && !*shown;) {
         OCT_TRY(oct_stop_check(err));
         rt_step *st = p->step[p->at++];
+        if (st->tiles) {
+            OCT_TRY(rt_tiles_run(p, st->tiles, err));
+            p->at = rt_tiles_last(st->tiles) + 1;
+            continue;
+        }
         OCT_TRY(run_step(p, st, &r, err));
         *shown = shows(st, until);
     }
@@ -273,7 +278,8 @@ static oct_step_info step_info(const oct_plan *p, const rt_step *st)
     for (int k = 0; k < st->s.n_in + st->s.n_out; k++) {
         const oct_operand *t = st->s.in[k];
         size_t bytes;
-        if (!t || st->alias || !oct_dtype_bytes(t->dtype, t->count, &bytes))
+        if (!t || st->alias || p->buffer[((const rt_operand *)t)->buffer].lane ||
+            !oct_dtype_bytes(t->dtype, t->count, &bytes))
             continue;
         /* A part of a Concat that was written where it lies there is neither read nor written. */
         const bool stays =

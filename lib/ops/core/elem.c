@@ -238,3 +238,8 @@ uint32_t oct_elem_overwrites(const oct_step *s, int n)
     }
     return bits;
 }
+
+bool oct_elem_by_rows(const oct_step *s)
+{
+    return s->op != NULL;
+}

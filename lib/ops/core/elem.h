@@ -48,4 +48,6 @@ size_t oct_elem_size(oct_dtype t);
  * the output's type and layout. */
 uint32_t oct_elem_overwrites(const oct_step *s, int n);
 
+bool oct_elem_by_rows(const oct_step *s); /* oct_op.by_rows of functions of elements: always */
+
 #endif

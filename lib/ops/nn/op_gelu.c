@@ -2,6 +2,7 @@
  * dimension. */
 #include "kernels/binary.h"
 #include "kernels/unary.h"
+#include "ops/core/elem.h"
 #include "ops/core/infer.h"
 
 #include <string.h>
@@ -18,6 +19,7 @@ static oct_status gelu_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->op->type, oct_dtype_name(x->dtype));
     if (b && (x->rank < 1 || b->rank != 1 || b->dims[0] != x->dims[x->rank - 1]))
         return oct_fail(err, OCT_EMALFORMED, "the bias of %s does not fit the last dimension", s->op->type);
+    s->overwrites = oct_elem_overwrites(s, 1);
     return OCT_OK;
 }
 
@@ -53,6 +55,7 @@ static oct_status gelu_run(const oct_step *s, const oct_run *r, oct_err *err)
         .infer = oct_infer_like,                                 \
         .prepare = gelu_prepare,                                 \
         .run = gelu_run,                                         \
+        .by_rows = oct_elem_by_rows,                             \
         .widens = true,                                          \
     }
 

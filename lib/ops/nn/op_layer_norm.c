@@ -191,12 +191,20 @@ static oct_status norm_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
+static bool norm_by_rows(const oct_step *s)
+{
+    int axis;
+    const int rank = s->in[0]->rank;
+    return oct_axis(oct_node_int(s->node, "axis", -1), rank, &axis, NULL) == OCT_OK && axis == rank - 1;
+}
+
 /* ONNX has it from opset 17 on; ONNX Runtime, whose optimizer writes it into models of older opsets, from 1 on. */
 const oct_op oct_op_layer_norm = {
     OCT_SCHEMA("LayerNormalization", "", 1, 2, 3, 1, 3),
     .infer = norm_infer,
     .prepare = norm_prepare,
     .run = norm_run,
+    .by_rows = norm_by_rows,
     .homogeneous = 1 << 1 | 1 << 2,
     .compresses = true,
 };
@@ -206,6 +214,7 @@ const oct_op oct_op_rms_norm = {
     .infer = norm_infer,
     .prepare = norm_prepare,
     .run = norm_run,
+    .by_rows = norm_by_rows,
     .homogeneous = 1 << 1,
     .compresses = true,
 };
@@ -215,5 +224,6 @@ const oct_op oct_op_simplified_layer_norm = {
     .infer = norm_infer,
     .prepare = norm_prepare,
     .run = norm_run,
+    .by_rows = norm_by_rows,
     .homogeneous = 1 << 1,
 };

@@ -141,7 +141,8 @@ static int32_t zero_of(const oct_operand *z, int64_t i)
     return z->dtype == OCT_S8 ? ((const int8_t *)z->data)[i] : ((const uint8_t *)z->data)[i];
 }
 
-static void one_product(const matmul_state *m, const oct_step *s, oct_pool *pool, char *scratch, int64_t i)
+/* again: of oct_run */
+static void one_product(const matmul_state *m, const oct_step *s, oct_pool *pool, char *scratch, bool again, int64_t i)
 {
     size_t size_a = m->kind == MATMUL_F32 ? sizeof(float) : 1;
     size_t size_c = (size_t)oct_dtype_bits(s->out[0]->dtype) / 8;
@@ -152,7 +153,8 @@ static void one_product(const matmul_state *m, const oct_step *s, oct_pool *pool
     } else {
         packed = scratch;
         scratch += m->packed;
-        pack(m, s->in[1], m->g.at_b[i], packed);
+        if (!again || m->g.n_b > 1)
+            pack(m, s->in[1], m->g.at_b[i], packed);
     }
     if (m->kind == MATMUL_F32) {
         oct_sout out = { .clamp = s->epilogue.clamp, .lo = s->epilogue.lo, .hi = s->epilogue.hi };
@@ -186,7 +188,7 @@ static void products(void *arg, size_t begin, size_t end, size_t thread)
 {
     const products_job *j = arg;
     for (size_t i = begin; i < end; i++)
-        one_product(j->m, j->s, NULL, j->scratch + thread * j->m->lane, (int64_t)i);
+        one_product(j->m, j->s, NULL, j->scratch + thread * j->m->lane, false, (int64_t)i);
 }
 
 static oct_status matmul_run(const oct_step *s, const oct_run *r, oct_err *err)
@@ -203,9 +205,15 @@ static oct_status matmul_run(const oct_step *s, const oct_run *r, oct_err *err)
         oct_pool_for(oct_pool_threads(r->pool) > m->threads ? NULL : r->pool, (size_t)m->g.batch, 1, products, &j);
     } else {
         for (int64_t i = 0; i < m->g.batch; i++)
-            one_product(m, s, r->pool, r->scratch, i);
+            one_product(m, s, r->pool, r->scratch, r->again, i);
     }
     return OCT_OK;
+}
+
+/* Products of two activations: a matrix that is packed once and for all is read once for many rows. */
+static bool matmul_by_rows(const oct_step *s)
+{
+    return !s->in[1]->constant && s->in[0]->rank >= 2 && s->in[1]->rank >= 2;
 }
 
 static bool matmul_integer(const oct_step *s)
@@ -308,6 +316,7 @@ const oct_op oct_op_matmul = {
     .run = matmul_run,
     .layout = OCT_RULE_PLAIN,
     .integer = matmul_integer,
+    .by_rows = matmul_by_rows,
     .dynamic = true,
     .quant = OCT_QUANT_WEIGHTED,
     .fuses_clamp = true,

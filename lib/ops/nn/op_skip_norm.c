@@ -1,6 +1,7 @@
 /* com.microsoft's SkipLayerNormalization, SkipSimplifiedLayerNormalization (x + skip [+ bias], normalised along the
  * last dimension) and EmbedLayerNormalization (the sum of embeddings, normalised), in float. */
 #include "kernels/reduce.h"
+#include "ops/core/elem.h"
 #include "ops/core/infer.h"
 
 #include <string.h>
@@ -227,6 +228,7 @@ const oct_op oct_op_skip_layer_norm = {
     .infer = skip_infer,
     .prepare = skip_prepare,
     .run = skip_run,
+    .by_rows = oct_elem_by_rows,
     .widens = true,
     .homogeneous = 1 << 2 | 1 << 3,
     .compresses = true,
@@ -237,6 +239,7 @@ const oct_op oct_op_skip_simplified_layer_norm = {
     .infer = skip_infer,
     .prepare = skip_prepare,
     .run = skip_run,
+    .by_rows = oct_elem_by_rows,
     .widens = true,
     .homogeneous = 1 << 2,
     .compresses = true,

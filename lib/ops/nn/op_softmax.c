@@ -73,6 +73,8 @@ static oct_status softmax_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (!oct_dtype_bytes(quantized ? OCT_U8 : dom == OCT_DOM_D ? OCT_F64 : OCT_F32, s->in[0]->count, &bytes))
         return oct_fail(err, OCT_EUNSUPPORTED, "the tensor is too large");
     s->scratch = bytes;
+    if (s->in[0]->dtype == OCT_F32)
+        s->overwrites = oct_elem_overwrites(s, 1);
     return OCT_OK;
 }
 
@@ -180,6 +182,13 @@ static oct_status softmax_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
+static bool softmax_by_rows(const oct_step *s)
+{
+    int axis;
+    const int rank = s->in[0]->rank;
+    return rank > 0 && axis_of(s->node, s->opset, rank, &axis, NULL) == OCT_OK && axis == rank - 1;
+}
+
 static bool softmax_integer(const oct_step *s)
 {
     return oct_q8(s->in[0]) && oct_q8(s->out[0]) && s->in[0]->dtype == s->out[0]->dtype;
@@ -279,6 +288,7 @@ const oct_op oct_op_softmax = {
     .run = softmax_run,
     .layout = OCT_RULE_ANY,
     .integer = softmax_integer,
+    .by_rows = softmax_by_rows,
     .quant = OCT_QUANT_UNARY,
     .fixed_range = true,
     .range_lo = 0.0f,

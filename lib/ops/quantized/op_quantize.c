@@ -303,12 +303,18 @@ static oct_status dynamic_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
+static bool one_scale(const oct_step *s)
+{
+    return s->n_in > 1 && s->in[1]->count == 1 && s->in[1]->rank <= 1;
+}
+
 #define BORDER(name, onnx, domain_, first, infers, runs) \
     const oct_op oct_op_##name = {                       \
         OCT_SCHEMA(onnx, domain_, first, 2, 3, 1, 1),    \
         .infer = infers,                                 \
         .prepare = quant_prepare,                        \
         .run = runs,                                     \
+        .by_rows = one_scale,                            \
         .layout = OCT_RULE_ANY,                          \
         .is_qdq = true,                                  \
         .f16 = -1,                                       \

@@ -439,6 +439,7 @@ static oct_status binary_infer(const oct_infer *c, oct_err *err)
                                    .prepare = binary_prepare,               \
                                    .run = binary_run,                       \
                                    .layout = OCT_RULE_ANY,                  \
+                                   .by_rows = oct_elem_by_rows,             \
                                    __VA_ARGS__ }
 #define VARIADIC(name, onnx, first, ...)                                               \
     const oct_op oct_op_##name = { OCT_SCHEMA(onnx, "", first, 1, -1, 1, 1),           \

@@ -431,6 +431,7 @@ static bool clip_clamp(const oct_graph *g, int node, float *lo, float *hi)
                                    .prepare = unary_prepare,                \
                                    .run = unary_run,                        \
                                    .layout = OCT_RULE_ANY,                  \
+                                   .by_rows = oct_elem_by_rows,             \
                                    .integer = unary_integer,                \
                                    .quant = OCT_QUANT_UNARY,                \
                                    __VA_ARGS__ }
