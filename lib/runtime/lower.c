@@ -75,6 +75,33 @@ static bool all_constant(const oct_step *s)
     return true;
 }
 
+/* The constant row whose addition is the only reader of a product; -1: none. It becomes part of the step, and *value is
+ * then the sum. */
+static int join_row(rt_lowering *l, int *value)
+{
+    const oct_graph *g = l->g;
+    const oct_shape *s = &g->value[*value].shape;
+    const int id = rt_is_shown(l, *value) ? -1 : oct_only_reader(g, *value);
+    const oct_node *n = id >= 0 ? &g->node[id] : NULL;
+    const int row = n && oct_op_of(g, id) && oct_op_of(g, id)->adds && n->n_out == 1 ? oct_other_input(n, *value) : -1;
+    if (row < 0 || !oct_is_row(g, row, s->d[s->rank - 1].n, s->rank) || g->value[n->out[0]].shape.rank != s->rank)
+        return -1;
+    *value = n->out[0];
+    l->done[id] = true;
+    return row;
+}
+
+/* The same of a product on quantized values whose sums are real, by an operator that has no input for it: the row is
+ * one more input of the step. */
+static int join_own_row(rt_lowering *l, const oct_op *op, const oct_node *n, int *value)
+{
+    const int id = oct_only_reader(l->g, *value);
+    const bool real =
+        id >= 0 && l->g->node[id].n_out == 1 && !l->g->value[*value].quant && !l->g->value[l->g->node[id].out[0]].quant;
+    const bool takes = op->quant == OCT_QUANT_WEIGHTED && !op->weights.bias && n->n_in == op->max_in;
+    return real && takes && l->g->value[n->in[1]].shape.rank >= 2 ? join_row(l, value) : -1;
+}
+
 static oct_status lower_own(rt_lowering *l, int id, oct_compute how, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
@@ -82,9 +109,15 @@ static oct_status lower_own(rt_lowering *l, int id, oct_compute how, oct_err *er
     rt_operand *o;
     if (!op->run && !op->alias)
         return oct_fail(err, OCT_EUNSUPPORTED, "operator %s (domain '%s') cannot be run yet", n->op, n->domain);
-    rt_step *st = rt_new_step(l->p, op, n, n->n_in, n->n_out);
+    int first = n->n_out > 0 ? n->out[0] : -1;
+    const int row = how == OCT_ON_QUANTIZED && first >= 0 ? join_own_row(l, op, n, &first) : -1;
+    rt_step *st = rt_new_step(l->p, op, n, n->n_in + (row >= 0), n->n_out);
     if (!st)
         return oct_nomem(err);
+    if (row >= 0) {
+        OCT_TRY(rt_reals(l, row, &o, err));
+        st->s.in[n->n_in] = &o->t;
+    }
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0) {
             OCT_TRY(input_of(l, op, how, n, i, &o, err));
@@ -102,27 +135,11 @@ static oct_status lower_own(rt_lowering *l, int id, oct_compute how, oct_err *er
     OCT_TRY(rt_add_step(l->p, st, err));
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0)
-            OCT_TRY(finish(l, st, k, n->out[k], how == OCT_ON_QUANTIZED, err));
+            OCT_TRY(finish(l, st, k, k == 0 ? first : n->out[k], how == OCT_ON_QUANTIZED, err));
     return OCT_OK;
 }
 
 /* ---- products of reals and quantized values ---- */
-
-/* The constant row whose addition is the only reader of a product; -1: none. It becomes part of the step, and *value is
- * then the sum. */
-static int join_row(rt_lowering *l, int *value)
-{
-    const oct_graph *g = l->g;
-    const oct_shape *s = &g->value[*value].shape;
-    const int id = rt_is_shown(l, *value) ? -1 : oct_only_reader(g, *value);
-    const oct_node *n = id >= 0 ? &g->node[id] : NULL;
-    const int row = n && oct_op_of(g, id) && oct_op_of(g, id)->adds && n->n_out == 1 ? oct_other_input(n, *value) : -1;
-    if (row < 0 || !oct_is_row(g, row, s->d[s->rank - 1].n, s->rank) || g->value[n->out[0]].shape.rank != s->rank)
-        return -1;
-    *value = n->out[0];
-    l->done[id] = true;
-    return row;
-}
 
 /* What Gemm adds and the product cannot: a step behind it. */
 static oct_status add_behind(rt_lowering *l, int id, int bias, rt_step **st, oct_err *err)

@@ -444,13 +444,65 @@ static void halves(void **state)
     expect(g, y, "Add", 1, 1);
 }
 
+/* A product of quantized values with a constant row behind it: one step unless the product is shown; the same bits. */
+static oct_graph *row_behind(const char *a, const char *b, const char *row)
+{
+    oct_graph *g = net_graph(13);
+    static const uint8_t zero[] = { 128, 120 };
+    int q[2];
+    for (int i = 0; i < 2; i++) {
+        char name[3][8] = { "s0", "z0", "q0" };
+        for (int k = 0; k < 3; k++)
+            name[k][1] = (char)('0' + i);
+        const int x = i ? net_random(g, "b", b, 8) : net_input(g, "x", OCT_F32, a);
+        const int scale = NET_F32(g, name[0], "", 1.0f / 120), at = net_const(g, name[1], OCT_U8, "", &zero[i]);
+        name[0][0] = 'r';
+        q[i] = NET_NODE(g, "DequantizeLinear", name[0], name[0],
+                        NET_NODE(g, "QuantizeLinear", name[2], name[2], x, scale, at), scale, at);
+    }
+    const int product = NET_NODE(g, "MatMul", "product", "p", q[0], q[1]);
+    const int sum = NET_NODE(g, "Add", "add", "sum", net_random(g, "row", row, 9), product);
+    net_output(g, NET_NODE(g, "Relu", "relu", "y", sum));
+    return g;
+}
+
+static void rows_behind(void **state)
+{
+    static const struct {
+        const char *a, *b, *row;
+        size_t fewer; /* steps */
+    } cases[] = {
+        { "2,7,33", "33,20", "20", 1 }, { "2,7,33", "33,20", "1,20", 1 }, { "2,2,7,33", "2,2,33,20", "20", 1 },
+        { "2,7,33", "33", "7", 0 },     { "2,7,33", "33,20", "7,1", 0 },  { "2,7,33", "33,20", "7,20", 0 },
+    };
+    static const char *const shown[] = { "p" };
+    const oct_plan_opts each = { .taps = shown, .n_taps = 1 };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_graph *g = row_behind(cases[i].a, cases[i].b, cases[i].row);
+        oct_plan *one = net_plan(g, NULL, NULL), *two_steps = net_plan(g, &each, NULL);
+        assert_int_equal(two_steps->n_step - one->n_step, cases[i].fewer);
+        oct_plan_destroy(one);
+        oct_plan_destroy(two_steps);
+        const char *isa;
+        const size_t n = net_run_with(g, &each, NULL, want, CAP);
+        for (size_t k = 0; (isa = oct_isa_level(k)); k++) {
+            if (oct_isa_limit(isa, NULL) != OCT_OK)
+                continue;
+            assert_int_equal(net_run(g, got, CAP), n);
+            assert_memory_equal(got, want, n * sizeof *got);
+        }
+        GOOD(oct_isa_limit("native", err));
+        oct_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path), cmocka_unit_test(against_loops), cmocka_unit_test(which_product),
-        cmocka_unit_test(one_place),  cmocka_unit_test(clamped_sums),  cmocka_unit_test(left_alone),
-        cmocka_unit_test(qvals),      cmocka_unit_test(taps),          cmocka_unit_test(halves),
-        cmocka_unit_test(viewed),
+        cmocka_unit_test(rows_behind),   cmocka_unit_test(every_path), cmocka_unit_test(against_loops),
+        cmocka_unit_test(which_product), cmocka_unit_test(one_place),  cmocka_unit_test(clamped_sums),
+        cmocka_unit_test(left_alone),    cmocka_unit_test(qvals),      cmocka_unit_test(taps),
+        cmocka_unit_test(halves),        cmocka_unit_test(viewed),
     };
     two = oct_pool_create(2);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,7 +129,7 @@ static oct_status matmul_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(prepare_common(m, s, p, err));
     if (m->weights)
         pack_all(m, s->in[1], p);
-    return m->kind == MATMUL_Q8 ? oct_product_out(s, p, m->g.n, -1, 1.0f, &m->qout, err) : OCT_OK;
+    return m->kind == MATMUL_Q8 ? oct_product_out(s, p, m->g.n, 2, 1.0f, &m->qout, err) : OCT_OK;
 }
 
 /* ------------------------------------------------------------------ running */
