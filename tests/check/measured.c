@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line of such a file: what a record took for the float or the 8-bit form of a layer. */
+/* A line of such a file: what a record took for the float or the 8-bit form of a layer. Those that begin with # are for
+ * people. */
 typedef struct measured_time {
     char form[8], layer[64], record[64];
     double us;
@@ -32,6 +33,8 @@ static bool read_times(const char *path, guard *to)
     bool ok = f && fgets(line, sizeof line, f) && strcmp(line, header) == 0;
     while (ok && fgets(line, sizeof line, f)) {
         measured_time *m = &to->times[to->n];
+        if (*line == '#')
+            continue;
         ok = to->n < TIMES && sscanf(line, "%7[^,],%63[^,],%63[^,],%lf", m->form, m->layer, m->record, &m->us) == 4 &&
              m->us > 0;
         to->n += ok;
