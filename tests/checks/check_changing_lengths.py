@@ -4,7 +4,8 @@
     check_changing_lengths.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 A decoder that stops at its end token, with what it wrote as scan outputs; a detector with NonMaxSuppression; scores above a threshold (NonZero,
-Compress, TopK of a computed number); a loop that stops when a sum is reached; a classifier beside such an output. For each, ONNX Runtime says on
+Compress, TopK of a computed number); a loop that stops when a sum is reached; a classifier beside such an output; and the other ways to such a
+length: what stands before an end token, the classes that occur, rows that a product reads, elements at places, and a Range. For each, ONNX Runtime says on
 how many samples the lengths differ. A conversion writes a file, by default, with goals, with labels and with a command as metric, and it and qeval
 say that number; a sample that no metric can compare counts as disagreeing.
 
@@ -147,7 +148,68 @@ def classifier(path):
     m.save(path, [("classes", F, [1, 6]), ("picked", F, ["n"])])
 
 
+def places(m, classes):
+    """Logits of the classes at 64 places: [64, classes]."""
+    m.node("Conv", [m.features(), m.weights("wl", classes, 16, 1, 1, by=3)], "l1")
+    m.node("Reshape", ["l1", m.const("as_columns", np.int64([classes, 64]))], "l2")
+    return m.node("Transpose", ["l2"], "l3", perm=[1, 0])
+
+
+def before_end(path):
+    """What a reader of lines has written before its end token, the class 0."""
+    m = Made(7)
+    m.node("ArgMax", [places(m, 6)], "read", axis=1, keepdims=0)
+    m.node("Equal", ["read", m.const("end", np.int64(0))], "ends")
+    m.node("Cast", ["ends"], "ends1", to=I64)
+    m.node("ArgMax", ["ends1"], "first", axis=0, keepdims=1)
+    m.node("Slice", ["l3", m.const("from", np.int64([0])), "first", m.const("rows", np.int64([0]))], "y")
+    m.save(path, [("y", F, ["n", 6])])
+
+
+def occurring(path):
+    """The classes that occur, and how often."""
+    m = Made(8)
+    m.node("ArgMax", [places(m, 24)], "read", axis=1, keepdims=0)
+    m.node("Unique", ["read"], ["classes", "", "", "times"], sorted=1)
+    m.save(path, [("classes", I64, ["n"]), ("times", I64, ["n"])])
+
+
+def rows_read(path):
+    """Places with a large score, which a product reads: a layer behind the length that values tell."""
+    m = Made(9)
+    m.node("Slice", [places(m, 12), m.const("from", np.int64([0])), m.const("one", np.int64([1])), m.const("columns", np.int64([1]))], "s")
+    m.node("Greater", ["s", m.const("least", np.float32(0.3))], "which")
+    m.node("Reshape", ["which", m.const("flat", np.int64([-1]))], "which1")
+    m.node("Compress", ["l3", "which1"], "kept", axis=0)
+    m.node("MatMul", ["kept", m.weights("wk", 12, 8)], "y")
+    m.save(path, [("y", F, ["n", 8])])
+
+
+def at_places(path):
+    """Elements at the places of large ones."""
+    m = Made(10)
+    m.node("Greater", [places(m, 4), m.const("least", np.float32(1))], "which")
+    m.node("NonZero", ["which"], "where")
+    m.node("Transpose", ["where"], "where1", perm=[1, 0])
+    m.node("GatherND", ["l3", "where1"], "y")
+    m.save(path, [("y", F, ["n"])])
+
+
+def counted(path):
+    """A Range as long as scores are large, times their mean."""
+    m = Made(11)
+    m.node("Greater", [m.scores(), m.const("least", np.float32(0.4))], "which")
+    m.node("Cast", ["which"], "one", to=I64)
+    m.node("ReduceSum", ["one"], "count", keepdims=0)
+    m.node("Range", [m.const("from", np.int64(0)), "count", m.const("by", np.int64(1))], "steps")
+    m.node("Cast", ["steps"], "steps1", to=F)
+    m.node("ReduceMean", ["scores"], "mean", keepdims=0)
+    m.node("Mul", ["steps1", "mean"], "y")
+    m.save(path, [("y", F, ["n"])])
+
+
 CASES = {f.__name__: f for f in (decoder, detector, above, top, stopping, classifier)}
+MORE = {f.__name__: f for f in (before_end, occurring, rows_read, at_places, counted)}     # in fewer ways
 NUMBERS = ("decoder", "stopping", "classifier")     # their first output is one of numbers in fixed places, if its length is the same
 CLOSE = 1       # samples on which the two runtimes may differ, because a value lies at a threshold
 COMMAND = "print(1)\n"
@@ -195,6 +257,8 @@ def check_case(c, name, made):
     c.hold(f"{name}: lengths differ", len({w[-1].shape for w in want}) > 2, str({w[-1].shape for w in want}))
     ways = {"default": [], "rounded": ["--no-recover"], "dynamic": ["--scheme", "dynamic"], "goal": ["--max-drop", "0.3", "--trials", "3"],
             "command": ["--metric-cmd", f"{sys.executable} {c.folder / 'score.py'}", "--max-drop", "command=0.5"]}
+    if name in MORE:
+        ways = {"default": []}
     if name in NUMBERS:
         ways |= {"agreement": ["--min-agreement", "0.4"], "decibels": ["--min-sqnr", "3", "--trials", "2"]}
     if name == "classifier":
@@ -205,7 +269,7 @@ def check_case(c, name, made):
         c.hold(f"{name}, {way}: converted", rc in (0, 1) and out.exists(), f"{rc}: {said[-400:]}")
         if out.exists():
             check_result(c, f"{name}, {way}", model, out, data, samples, want, name in NUMBERS)
-    for words in () if name in NUMBERS else (["--min-agreement", "0.4"],):      # refused before the work, with what takes its place
+    for words in () if name in NUMBERS or name in MORE else (["--min-agreement", "0.4"],):      # refused before the work, with what takes its place
         rc, said = run(c, c.qconvert, model, "--data", data, "-o", out, *words)
         c.hold(f"{name}: {words[0]}", rc == 2 and "'matched'" in said, f"{rc}: {said[-200:]}")
 
@@ -215,7 +279,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         c = Checker(args, Path(folder))
         (c.folder / "score.py").write_text(COMMAND)
-        for name, made in CASES.items():
+        for name, made in (CASES | MORE).items():
             check_case(c, name, made)
         return c.finish()
 
