@@ -99,6 +99,19 @@ static void free_block(void *p, size_t size)
     madvise(p, whole_pages(size), MADV_REMOVE);
 }
 
+void oct_spill_forget(const void *p, size_t n)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)p + page - 1) / page * page,
+                    to = ((uintptr_t)p + n) / page * page;
+    bool ours = false;
+    oct_lock(OCT_LOCK_SPILL);
+    for (const mapping *w = spill.first; w && !ours; w = w->next)
+        ours = (uintptr_t)p - (uintptr_t)w->data < w->size && n <= w->size - ((uintptr_t)p - (uintptr_t)w->data);
+    oct_unlock(OCT_LOCK_SPILL);
+    if (ours && from < to)
+        madvise((void *)from, to - from, MADV_DONTNEED); /* a shared mapping: the file has them */
+}
+
 void oct_spill_open(const char *beside, size_t keep)
 {
     oct_spill_close();
@@ -113,6 +126,10 @@ void oct_spill_open(const char *beside, size_t keep)
 }
 
 #else
+
+void oct_spill_forget(const void *p, size_t n)
+{
+}
 
 void oct_spill_open(const char *beside, size_t keep)
 {

@@ -12,6 +12,9 @@
  * output `beside` goes (io.h), except for the first `keep` bytes of them. Where the file cannot be made or has no room,
  * they stay in memory as before. One per process; for tools. */
 void oct_spill_open(const char *beside, size_t keep);
+/* Bytes that are complete, or have been written, need not stay in memory: if they lie in the file, their pages leave
+ * the process, and come back on access. Any other memory stays as it is. */
+void oct_spill_forget(const void *p, size_t n);
 /* Releases the file and all blocks in it. Arenas that have such blocks must have been destroyed. */
 void oct_spill_close(void);
 

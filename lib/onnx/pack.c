@@ -1,5 +1,6 @@
 /* Serializes messages incrementally. protobuf-c packs each sub-message in memory before it writes it, for a model the
  * whole graph with its weights. So large messages are written here field by field. */
+#include "base/spill.h"
 #include "onnx/save.h"
 
 #include <string.h>
@@ -12,9 +13,12 @@ typedef struct sink {
     oct_out *out;
 } sink;
 
+/* Weights are written once: what is written leaves the memory. */
 static void append(ProtobufCBuffer *b, size_t n, const uint8_t *p)
 {
     oct_out_write(((sink *)b)->out, p, n);
+    if (n >= OCT_SPILL_LEAST)
+        oct_spill_forget(p, n);
 }
 
 static void put_varint(oct_out *out, uint64_t v)

@@ -1,6 +1,8 @@
 /* Writing a message, with or without external data, and metadata. */
 #include "onnx/save.h"
 
+#include "base/spill.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -209,6 +211,7 @@ static oct_status spill(save *s)
         oct_out_write(out, zeros, (size_t)(-out->written % SPILL_ALIGN));
         uint64_t offset = out->written;
         oct_out_write(out, t->raw_data.data, t->raw_data.len);
+        oct_spill_forget(t->raw_data.data, t->raw_data.len);
         OCT_TRY(refer(s, t, base, offset));
     }
     return oct_out_seal(out, s->err);

@@ -1,6 +1,7 @@
 /* Decides which products get weights in blocks, and in which form. */
 #include "quant/weights/blocks.h"
 
+#include "base/spill.h"
 #include "passes/match.h"
 #include "quant/job/job.h"
 #include "quant/weights/constants.h"
@@ -204,6 +205,7 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
     OCT_TRY(oct_quantize_blocks(&m, &f, pool, (uint8_t *)(uintptr_t)qvals->data, scale,
                                 (int32_t *)(uintptr_t)q->quant.zp, &q->sqnr, err));
     *own = q;
+    oct_spill_forget(qvals->data, qvals->bytes);
     if (j->opts.forget)
         j->opts.forget(j->opts.forget_arg, m.w, (size_t)w->count * (w->data ? sizeof(float) : sizeof(uint16_t)));
     return OCT_OK;
