@@ -164,7 +164,7 @@ static oct_status ask_for_samples(const oct_session *s, advice *a, oct_err *err)
     oct_buf_printf(&a->text, ". With some 100 typical ones try%s:",
                    x.p.pixels == OCT_PIXELS_BYTES
                        ? " (the model scales pixels of 0 to 255 itself, so there is no mean and no std)"
-                       : "");
+                       : oct_guess_said(&x.p));
     oct_session_command(&s->x, false, &a->command);
     oct_guess_data(g, &x.p, &a->command);
     end_item(a);

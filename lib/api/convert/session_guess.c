@@ -75,6 +75,11 @@ void oct_guess_data(const oct_graph *g, const oct_picture *p, oct_buf *b)
         put_steps(p, b);
 }
 
+const char *oct_guess_said(const oct_picture *p)
+{
+    return p->is && p->pixels == OCT_PIXELS_UNKNOWN ? " (--preprocess is a guess)" : "";
+}
+
 /* ---- the command of qeval ---- */
 
 /* Of one with labels, rules or truth it is what the conversion was given. */

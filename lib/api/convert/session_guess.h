@@ -15,6 +15,8 @@ typedef struct oct_picture {
 bool oct_guess_picture(const oct_graph *g, oct_picture *p);
 /* Appends " --data PHOTOS/ --preprocess imagenet", or samples of another kind. */
 void oct_guess_data(const oct_graph *g, const oct_picture *p, oct_buf *b);
+/* " (--preprocess is a guess)" where those words are one: nothing in the model says what its pixels are. */
+const char *oct_guess_said(const oct_picture *p);
 /* Appends the command of qeval that compares both models: on the same samples, where there are any. */
 void oct_guess_comparison(const oct_session *s, oct_buf *b);
 /* Writes items of the answer: questions about what was not given, each with the command that is likely. Whether one of

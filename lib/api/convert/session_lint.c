@@ -290,9 +290,9 @@ static void put_next(answer *a, const linter *x)
     oct_picture p = { .pixels = x->s->pixels };
     if (x->l->quantized || x->s->x.model_data || strcmp(x->s->x.model, "-") == 0)
         return;
-    oct_buf_puts(&a->text, "To convert it, with some 100 typical samples:");
-    oct_session_command(&x->s->x, false, &a->command);
     p.is = oct_guess_picture(x->l->g, &p);
+    oct_buf_printf(&a->text, "To convert it, with some 100 typical samples%s:", oct_guess_said(&p));
+    oct_session_command(&x->s->x, false, &a->command);
     oct_guess_data(x->l->g, &p, &a->command);
     end_item(a, "next");
 }
