@@ -23,30 +23,18 @@ from pylib import packages
 
 packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from pylib import peer
+from pylib import peer, plainnet
 from pylib.judge import Checker, options
 
 F, I64, COUNT = TensorProto.FLOAT, TensorProto.INT64, 48
 info = helper.make_tensor_value_info
 
 
-class Made:
-    def __init__(self, seed):
-        self.rng, self.nodes, self.inits = np.random.default_rng(seed), [], []
-
-    def const(self, name, a):
-        self.inits.append(numpy_helper.from_array(np.asarray(a), name))
-        return name
-
+class Made(plainnet.Nodes):
     def weights(self, name, *shape, by=1.0):
         return self.const(name, (self.rng.standard_normal(shape) * by / np.sqrt(np.prod(shape[1:]) if len(shape) > 2 else shape[0])).astype(np.float32))
-
-    def node(self, op, inputs, out, **attributes):
-        self.nodes.append(helper.make_node(op, inputs, out if isinstance(out, list) else [out], name=f"{op}_{len(self.nodes)}", **attributes))
-        return out
 
     def features(self, x="x"):
         """8 x 8 places with 16 channels."""
@@ -61,8 +49,7 @@ class Made:
         return self.node("Reshape", ["s1", self.const("flat", np.int64([-1]))], "scores")
 
     def save(self, path, outputs):
-        g = helper.make_graph(self.nodes, "made", [info("x", F, [1, 3, 16, 16])], [info(n, t, s) for n, t, s in outputs], self.inits)
-        onnx.save(helper.make_model(g, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), path)
+        super().save(path, [("x", F, [1, 3, 16, 16])], outputs)
 
 
 def decoder(path):

@@ -20,34 +20,22 @@ from pylib import packages
 
 packages.need("numpy", "onnx")
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from pylib import tool
+from pylib import plainnet, tool
 from pylib.judge import Checker, options
 
 F, COUNT = TensorProto.FLOAT, 24
 info = helper.make_tensor_value_info
 
 
-class Made:
-    def __init__(self, seed):
-        self.rng, self.nodes, self.inits = np.random.default_rng(seed), [], []
-
-    def const(self, name, a):
-        self.inits.append(numpy_helper.from_array(a, name))
-        return name
-
+class Made(plainnet.Nodes):
     def weights(self, name, *shape):
         """One input channel in ten is a hundredth as large, and what feeds it as much larger: its values take the range of the others."""
         return self.const(name, (self.rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32))
 
-    def node(self, op, inputs, out, **attributes):
-        self.nodes.append(helper.make_node(op, inputs, out if isinstance(out, list) else [out], name=attributes.pop("name", f"{op}_{out}"), **attributes))
-
-    def save(self, path, shape, out="y", opset=17):
-        g = helper.make_graph(self.nodes, "made", [info("x", F, shape)], [info(out, F, None)], self.inits)
-        onnx.save(helper.make_model(g, ir_version=8, opset_imports=[helper.make_opsetid("", opset)]), path)
+    def save(self, path, shape):
+        super().save(path, [("x", F, shape)], [("y", F, None)])
 
 
 def loud(m, name, *shape):

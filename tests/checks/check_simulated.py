@@ -26,9 +26,9 @@ packages.need("numpy", "onnx", "onnxruntime")
 sys.path.append(str(Path(__file__).resolve().parents[1] / "generate"))  # for make_zoo
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from pylib import digest_models, tool
+from pylib import digest_models, plainnet, tool
 from pylib.judge import Checker, options, run_ort, sqnr
 
 NEAR = 3.0      # dB between what is measured part by part and the result
@@ -36,27 +36,12 @@ FINE = 58       # dB: above this, what is left depends on how a runtime fuses 16
 COUNT, TIMES = 4, 16    # samples, each several times: so the measurements see all of them, whichever are used for what
 
 
-class Made:
-    """A network under construction; a layer of 16-bit floats or the like is named as its operator."""
-
-    def __init__(self, seed):
-        self.rng, self.nodes, self.inits = np.random.default_rng(seed), [], []
-
-    def const(self, name, a):
-        self.inits.append(numpy_helper.from_array(a, name))
-        return name
-
+class Made(plainnet.Nodes):
     def weights(self, name, *shape, scale=1.0):
         return self.const(name, (self.rng.standard_normal(shape) * scale).astype(np.float32))
 
-    def node(self, op, inputs, out, **attributes):
-        self.nodes.append(helper.make_node(op, inputs, out if isinstance(out, list) else [out], **attributes))
-        return out
-
-    def save(self, path, inputs, out="y", opset=17):
-        graph = helper.make_graph(self.nodes, "made", [helper.make_tensor_value_info(n, t, s) for n, t, s in inputs],
-                                  [helper.make_tensor_value_info(out, TensorProto.FLOAT, None)], self.inits)
-        onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)]), path)
+    def save(self, path, inputs):
+        super().save(path, inputs, [("y", F, None)])
 
 
 def spectra(rng, *shape):

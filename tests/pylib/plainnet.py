@@ -4,21 +4,39 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
-class Net:
-    """Nodes named by what they make, and constants; seeded."""
+class Nodes:
+    """Nodes named by what they make, and named constants; seeded."""
+
+    def __init__(self, seed):
+        self.rng, self.nodes, self.inits = np.random.default_rng(seed), [], []
+
+    def const(self, name, a):
+        self.inits.append(numpy_helper.from_array(np.asarray(a), name))
+        return name
+
+    def node(self, op, inputs, out, name=None, **attributes):
+        """out: a name, or a list of names."""
+        outs = out if isinstance(out, list) else [out]
+        self.nodes.append(helper.make_node(op, inputs, outs, name=name or f"{op}_{outs[0]}", **attributes))
+        return out
+
+    def save(self, path, inputs, outputs, opset=17):
+        """Inputs and outputs: (name, type, shape)."""
+        ends = [[helper.make_tensor_value_info(*x) for x in end] for end in (inputs, outputs)]
+        g = helper.make_graph(self.nodes, "made", *ends, self.inits)
+        onnx.save(helper.make_model(g, ir_version=8, opset_imports=[helper.make_opsetid("", opset)]), path)
+
+
+class Net(Nodes):
+    """A network of one input x."""
 
     def __init__(self, seed, opset=13):
-        self.rng, self.opset = np.random.default_rng(seed), opset
-        self.nodes, self.inits = [], []
+        super().__init__(seed)
+        self.opset = opset
 
     def const(self, name, *shape, scale=1.0, value=None):
         a = self.rng.standard_normal(shape) * scale if value is None else value
-        self.inits.append(numpy_helper.from_array(np.asarray(a, np.float32 if value is None else value.dtype), name))
-        return name
-
-    def node(self, op, inputs, out, **attrs):
-        self.nodes.append(helper.make_node(op, inputs, [out], name=f"{op}_{out}", **attrs))
-        return out
+        return super().const(name, np.asarray(a, np.float32 if value is None else value.dtype))
 
     def save(self, path, shape, out="y"):
         kind = TensorProto.FLOAT
