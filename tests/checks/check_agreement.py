@@ -15,7 +15,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
 from collections import defaultdict
 from fnmatch import fnmatch
 from pathlib import Path
@@ -174,10 +173,9 @@ def main():
     parser.add_argument("--target", action="append")
     args = parser.parse_args()
     table = defaultdict(Row)
-    with tempfile.TemporaryDirectory(prefix="octet-agreement-") as folder:
-        c = Checker(args, Path(folder))
-        (Path(folder) / "models").mkdir()
-        for m in models(args, Path(folder) / "models"):
+    with Checker(args) as c:
+        (c.folder / "models").mkdir()
+        for m in models(args, c.folder / "models"):
             if args.only and not any(fnmatch(m.name, g) for g in args.only):
                 continue
             if args.verbose:

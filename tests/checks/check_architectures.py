@@ -29,7 +29,6 @@ import hashlib
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from fnmatch import fnmatch
 from pathlib import Path
@@ -330,8 +329,8 @@ def main():
     parser.add_argument("--shared", type=Path)
     parser.add_argument("--lines", type=Path)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-architectures-") as folder:
-        c, lines = Checker(args, Path(folder)), Lines(args.lines, (args.qconvert, args.qeval))
+    with Checker(args) as c:
+        lines = Lines(args.lines, (args.qconvert, args.qeval))
         for name, text in FILES.items():
             (c.folder / name).write_text(text)
         for number, (name, open_it) in enumerate(networks(args, c.folder)):

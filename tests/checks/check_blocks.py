@@ -12,7 +12,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -92,9 +91,8 @@ def main():
     args = options(__doc__).parse_args()
     rng = np.random.default_rng(8)
     data = [rng.standard_normal((ROWS, WIDE)).astype(np.float32) for _ in range(4)]
-    with tempfile.TemporaryDirectory() as folder:
-        check = Checker(args, Path(folder))
-        path = Path(folder) / "float.onnx"
+    with Checker(args) as check:
+        path = check.folder / "float.onnx"
         two_products(path)
         for form in FORMS:
             compare(check, path, data, form)

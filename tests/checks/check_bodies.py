@@ -16,7 +16,6 @@ import collections
 import json
 import re
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -267,8 +266,7 @@ def main():
     parser = options(__doc__)
     parser.add_argument("--shared", type=Path, default=tool.SHARED, help="where models/silero_vad_16k.onnx may lie")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-bodies-") as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for name, (make, expected) in NETS.items():
             check(c, name, make, expected)
         check_halves(c)

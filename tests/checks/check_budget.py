@@ -12,7 +12,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -74,8 +73,7 @@ def main():
     parser.add_argument("--only", default="*", help="networks whose names match")
     parser.add_argument("--quick", action="store_true", help="one small network alone")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for name, make in (QUICK if args.quick else NETS).items():
             if not fnmatch(name, args.only):
                 continue

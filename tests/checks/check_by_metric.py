@@ -11,7 +11,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -61,8 +60,7 @@ def check(c, seed):
 
 def main():
     args = options(__doc__).parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for seed in range(1, 4):
             check(c, seed)
         return c.finish()

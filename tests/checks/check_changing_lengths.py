@@ -15,7 +15,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -263,8 +262,7 @@ def check_case(c, name, made):
 
 def main():
     args = options(__doc__).parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         (c.folder / "score.py").write_text(COMMAND)
         for name, made in (CASES | MORE).items():
             check_case(c, name, made)

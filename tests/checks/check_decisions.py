@@ -13,7 +13,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -160,8 +159,7 @@ def main():
     if not args.qconvert or not args.qeval:
         print("there is no qconvert or qeval")
         return 77
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for kind in [args.kind] if args.kind else decisions.KINDS:
             for seed in range(args.seed, args.seed + args.models):
                 hold_model(c, kind, seed)

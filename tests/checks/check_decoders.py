@@ -15,7 +15,6 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -244,8 +243,7 @@ def halves(check):
 
 def main():
     args = options(__doc__).parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-decoders-") as folder:
-        check = Checker(args, Path(folder))
+    with Checker(args) as check:
         heads(check)
         caches(check)
         halves(check)

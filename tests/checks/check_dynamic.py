@@ -16,7 +16,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -154,9 +153,8 @@ def main():
     parser = options(__doc__)
     parser.add_argument("--only", metavar="GLOB", default="*")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-dynamic-") as folder:
-        c = Checker(args, Path(folder))
-        os.chdir(folder)
+    with Checker(args) as c:
+        os.chdir(c.folder)
         for name, (made, named) in NETS.items():
             if fnmatch(name, args.only):
                 check(c, name, made, named)

@@ -13,7 +13,6 @@ import json
 import logging
 import struct
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -247,8 +246,7 @@ def main():
     args = parser.parse_args()
     logging.disable(logging.WARNING)
     x = np.random.default_rng(6).standard_normal((6, 3, SIDE, SIDE)).astype(F32)
-    with tempfile.TemporaryDirectory() as folder:
-        check = Checker(args, Path(folder))
+    with Checker(args) as check:
         np.save(check.folder / "x.npy", x)
         model = network(check.folder / "float.onnx")
         check_ort_read(check, model, calibrated(check.folder, str(check.folder / "float.onnx"), x))

@@ -15,7 +15,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import re
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -292,8 +291,7 @@ def main():
     parser.add_argument("--shared", type=Path)
     parser.add_argument("--own", action="store_true", help="only models with nodes of their own in front")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         demo, calib, data, _ = zoo.MODELS["demo"].paths(None)
         for step, text in STEPS.items() if not args.own else ():
             check(c, f"demo, {step}", demo, calib, data, text)

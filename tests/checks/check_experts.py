@@ -10,7 +10,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -222,8 +221,7 @@ def main():
     experts = {n: (rng.standard_normal(d) * np.exp(rng.standard_normal((d[0], 1, d[2])) / 2) / np.sqrt(d[1])).astype(np.float32)
                for n, d in (("fc1", (E, D, I)), ("fc2", (E, I, D)))}
     ids = rng.integers(0, V, (1, LENGTH))
-    with tempfile.TemporaryDirectory() as folder:
-        check = Checker(args, Path(folder))
+    with Checker(args) as check:
         np.save(check.folder / "ids.npy", rng.integers(0, V, (24, LENGTH)))
         for kind in KINDS:
             model(check.folder / f"{kind}.onnx", kind, experts["fc1"], experts["fc2"], rng)

@@ -11,7 +11,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
 import wave
 from pathlib import Path
 
@@ -181,8 +180,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the recordings [%(default)s]")
     args = parser.parse_args()
     rng = np.random.default_rng(args.seed)
-    with tempfile.TemporaryDirectory(prefix="octet-features-") as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for name, (wanted, rate) in recordings(rng).items():
             path = c.folder / f"{name}.wav"
             x = store(path, wanted, rate)

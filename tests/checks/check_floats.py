@@ -16,7 +16,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import copy
 import sys
-import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -109,8 +108,8 @@ def main():
     parser.add_argument("--only", metavar="GLOB", default="*")
     parser.add_argument("--all", action="store_true")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-floats-") as folder:
-        c, had, losses = Checker(args, Path(folder)), dict.fromkeys(retype.TYPES, 0), []
+    with Checker(args) as c:
+        had, losses = dict.fromkeys(retype.TYPES, 0), []
         for number, (name, write) in enumerate(architectures.ALL.items()):
             if not fnmatch(name, args.only):
                 continue

@@ -19,7 +19,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -537,8 +536,7 @@ def tutorial(check):
 
 def main():
     args = options(__doc__).parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-folders-") as folder:
-        check = Checker(args, Path(folder))
+    with Checker(args) as check:
         for part in (kinds, configuration, sharing, samples, audits, mistakes, cache, killed, loaders, tutorial):
             part(check)
         return check.finish()

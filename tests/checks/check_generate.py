@@ -14,7 +14,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -278,8 +277,7 @@ def main():
     parser = options(__doc__)
     parser.add_argument("--qcalib", default=tool.find("qcalib"))
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-generate-") as folder:
-        check = Checker(args, Path(folder))
+    with Checker(args) as check:
         check.qcalib = Path(args.qcalib).resolve()
         forms(check)
         growing(check)

@@ -16,7 +16,6 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -231,8 +230,8 @@ def main():
     parser.add_argument("--only", metavar="GLOB", default="*")
     parser.add_argument("--shared", type=Path)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-half-") as folder:
-        c, loader, work = Checker(args, Path(folder)), Loader(), Path(folder) / "models"
+    with Checker(args) as c:
+        loader, work = Loader(), c.folder / "models"
         work.mkdir()
         models = [*digest_models.bundled(work), *digest_models.small(work, lambda _: True)]
         models += digest_models.trained(work, args.shared, lambda _: True) if args.shared else []

@@ -15,7 +15,6 @@ import json
 import logging
 import random
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -397,8 +396,7 @@ class Reader:
 def main():
     args = options(__doc__).parse_args()
     logging.disable(logging.CRITICAL)  # the quantizer's advice
-    with tempfile.TemporaryDirectory() as folder:
-        check = Checker(args, Path(folder))
+    with Checker(args) as check:
         check_all(check)
         check_constants(check)
         return check.finish()

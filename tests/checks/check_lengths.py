@@ -12,7 +12,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
 import tarfile
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -127,8 +126,8 @@ def main():
     parser = options(__doc__)
     parser.add_argument("--qcalib", default=tool.find("qcalib"))
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-lengths-") as folder:
-        c, work = Checker(args, Path(folder)), Path(folder)
+    with Checker(args) as c:
+        work = c.folder
         files = samples(work / "data")
         for network in (speech, attention):
             check(c, network(work / f"{network.__name__}.onnx"), files, Path(args.qcalib).resolve())

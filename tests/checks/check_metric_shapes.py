@@ -11,7 +11,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -199,8 +198,7 @@ def main():
     if not args.qeval:
         print("there is no qeval")
         return 77
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for k, case in enumerate(CASES):
             hold_case(c, case, np.random.default_rng(k))
         hold_tokens(c, np.random.default_rng(99))

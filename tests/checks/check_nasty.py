@@ -13,7 +13,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -85,10 +84,9 @@ def main():
     parser.add_argument("--peer", action="store_true", help="also ONNX Runtime's quantize_static")
     args = parser.parse_args()
     print(HEAD)
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for name in args.names or make_nasty.NETS:
-            judge(c, make_nasty.build(name, Path(folder)), name, args)
+            judge(c, make_nasty.build(name, c.folder), name, args)
         return c.finish()
 
 

@@ -12,7 +12,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -167,8 +166,7 @@ def check_case(c, name, maker, shape, real, macs):
 
 def main():
     args = options(__doc__).parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for name, case in CASES.items():
             check_case(c, name, *case)
         return c.finish()

@@ -23,7 +23,6 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -229,8 +228,7 @@ def main():
     parser.add_argument("--targets", action="store_true", help="small networks for each target, alone")
     parser.add_argument("--target", default="*", help="targets whose names match")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         if args.targets:
             check_targets(c, args)
             return c.finish()

@@ -10,7 +10,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -161,8 +160,7 @@ def check_stored(check, what, l, reason, *more):
 
 def main():
     args = options(__doc__).parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        check = Checker(args, Path(folder))
+    with Checker(args) as check:
         for seed, (kind, given) in enumerate(CASES):
             check_one(check, f"{kind} {given}", Layer(kind, seed, **given), symbols=seed % 2 == 1)
         check_one(check, "one direction, batch in front", Layer("GRU", 31, layout=1, lens=[2, 7, 4], state=True))

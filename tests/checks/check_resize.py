@@ -10,7 +10,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -86,8 +85,7 @@ def main():
     args = parser.parse_args()
     rng = np.random.default_rng(args.seed)
     sizes = KNOWN + [tuple(tuple(int(v) for v in rng.integers(1, most, 2)) for most in (rng.choice([40, 200, 700]), rng.choice([40, 200, 400]))) for _ in range(args.sizes)]
-    with tempfile.TemporaryDirectory(prefix="octet-resize-") as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for channels in (1, 3):
             model(c.folder / f"same{channels}.onnx", channels)
         for i, (size, to) in enumerate(sizes):

@@ -14,7 +14,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -114,8 +113,7 @@ def main():
     parser.add_argument("--provider", type=Path)
     args = parser.parse_args()
     x, labels = samples("images/eval.csv")
-    with tempfile.TemporaryDirectory() as folder:
-        check = Checker(args, Path(folder))
+    with Checker(args) as check:
         check.convert(DATA / "demo.onnx", check.folder / "q.onnx", "--data", DATA / "images/calib.csv", *STEPS)
         judge(check, "onnxruntime", ort.__version__, x, labels, in_onnxruntime)
         if packages.has("openvino"):

@@ -15,7 +15,6 @@ import json
 import shlex
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -337,8 +336,7 @@ def main():
     parser = options(__doc__)
     parser.add_argument("--models", type=int, default=20, help="of each kind")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         check_goal(c)
         check_quantized(c)
         check_given_weights(c)

@@ -10,7 +10,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -69,8 +68,8 @@ def main():
     parser.add_argument("--only", metavar="GLOB", default="*")
     parser.add_argument("--all", action="store_true")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-samples-") as folder:
-        c, work = Checker(args, Path(folder)), Path(folder) / "models"
+    with Checker(args) as c:
+        work = c.folder / "models"
         work.mkdir()
         for name, model, data in networks(work, args.all, args.only):
             check(c, name, model, data)

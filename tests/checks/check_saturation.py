@@ -24,7 +24,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -387,8 +386,7 @@ def main():
     if not shutil.which("qemu-x86_64"):
         print("skipped: no qemu-x86_64 (Debian package qemu-user)")
         return 77
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         cases = Cases(c, "run")
         if not args.networks:
             add_layers(cases)

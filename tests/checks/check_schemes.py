@@ -18,7 +18,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import logging
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -259,8 +258,7 @@ def check_left_blocks(c):
 
 def main():
     args = options(__doc__).parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-schemes-") as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for name, make in (("encoder", smallnets.encoder), ("perceptron", smallnets.perceptron)):
             model = c.folder / f"{name}.onnx"
             samples = make(model)

@@ -12,7 +12,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -159,10 +158,9 @@ def main():
     args = options(__doc__).parse_args()
     rng = np.random.default_rng(5)
     data = [rng.normal(size=(1, 3, 10, 10)).astype(np.float32) for _ in range(COUNT)]
-    with tempfile.TemporaryDirectory() as folder:
-        check = Checker(args, Path(folder))
+    with Checker(args) as check:
         for normalized in (False, True):
-            path = Path(folder) / "float.onnx"
+            path = check.folder / "float.onnx"
             residual(path, normalized)
             for name, how in FORMS:
                 compare(check, path, f"{name}{', normalized' if normalized else ''}", data, how)

@@ -16,7 +16,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -284,16 +283,15 @@ def main():
     parser.add_argument("--shared", type=Path, default=tool.SHARED)
     args = parser.parse_args()
     args.shared = args.shared.resolve()
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
-        os.chdir(folder)
+    with Checker(args) as c:
+        os.chdir(c.folder)
         Path("wide.target").write_text(WIDE)
         for name, (made, loses) in CASES.items():
             for scheme in SCHEMES:
                 if not args.only or any(o in (name, scheme) for o in args.only):
                     check_case(c, name, scheme, made, loses)
         if not args.only:
-            check_models(c, Path(folder) / "models", args.shared)
+            check_models(c, c.folder / "models", args.shared)
         return c.finish()
 
 

@@ -11,7 +11,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -87,8 +86,7 @@ def main():
     parser = options(__doc__)
     parser.add_argument("--only", default="*", help="models whose names match")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for name in sized.MODELS:
             path = c.folder / "float.onnx"
             if not fnmatch(name, args.only):

@@ -11,7 +11,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -94,8 +93,7 @@ def main():
     parser = options(__doc__)
     parser.add_argument("--only", metavar="GLOB", default="*")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-spectral-") as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for name in spectral.NETS:
             if fnmatch(name, args.only):
                 check(c, name)

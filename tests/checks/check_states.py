@@ -13,7 +13,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import json
 import sys
-import tempfile
 import wave
 from pathlib import Path
 
@@ -147,8 +146,7 @@ def main():
     parser = options(__doc__)
     parser.add_argument("--shared", type=Path, default=tool.SHARED)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-states-") as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         model, files = c.folder / "small.onnx", [c.folder / "a.wav", c.folder / "b.wav"]
         small(model)
         for file, n in zip(files, (6000, 4321), strict=True):

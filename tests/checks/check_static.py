@@ -12,7 +12,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -392,8 +391,7 @@ def check_whole(c):
 
 def main():
     args = options(__doc__).parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-static-") as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for name, make, least in (("constants", constants, 30.0), ("clamped", clamped, 30.0), ("transposed", transposed, 30.0), ("wide_bias", wide_bias, 40.0), ("axes", axes, 30.0),
                                   ("line", line, 30.0), ("solid", solid, 30.0), ("left", left, 30.0), ("left_gemm", left_gemm, 30.0), ("equations", equations, 30.0)):
             check(c, name, make, least)

@@ -11,7 +11,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -143,8 +142,7 @@ def main():
     rng = np.random.default_rng(11)
     table = (rng.standard_normal((ROWS, WIDE)) * np.exp(rng.standard_normal((ROWS, 1)))).astype(np.float32)
     ids = np.array([0, ROWS - 1, 3, -1, 3, 77, 512, 6, -ROWS], np.int64)
-    with tempfile.TemporaryDirectory() as folder:
-        check = Checker(args, Path(folder))
+    with Checker(args) as check:
         np.save(check.folder / "ids.npy", rng.integers(0, ROWS, (24, LENGTH)))
         for scheme, tied in (("dynamic", None), ("weight-only", None), ("dynamic", "Transpose"), ("static", "Transpose"), ("static", "Gemm"),
                              ("weight-only", "Transpose"), ("weight-only", "Gemm")):

@@ -13,7 +13,6 @@ import csv
 import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -303,8 +302,7 @@ def check_broken_nodes(c):
 
 def main():
     args = options(__doc__).parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         rng = np.random.default_rng(1)
         table = columns(rng)
         for kind, answers in ANSWERS.items():

@@ -12,7 +12,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -69,8 +68,7 @@ def run_ort(model, rows):
 
 def main():
     args = options(__doc__).parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         rng = np.random.default_rng(2)
         calib, rows = (rng.normal(0, 1, (n, INPUT, LENGTH)).astype(np.float32) for n in (64, 40))
         np.save(c.folder / "calib.npy", calib)

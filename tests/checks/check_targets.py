@@ -15,7 +15,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -624,8 +623,7 @@ def main():
     except ImportError:
         openvino = None
         print("skipped: the package openvino is not installed")
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         nets = {}
         for name, make in (NETS | WHOLE | (MORE if args.all else {})).items():
             path, data = c.folder / f"{name}.onnx", c.folder / f"{name}.npy"

@@ -19,7 +19,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -532,8 +531,7 @@ def main():
     args = parser.parse_args()
     if args.page:
         return PAGE.write_text(page_with_table()) and 0
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         for number, (name, (case, steps)) in enumerate(LAYERS.items()):
             if not args.only or args.only in name:
                 try:

@@ -17,7 +17,6 @@ import random
 import struct
 import subprocess
 import sys
-import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -275,8 +274,7 @@ def main():
     parser = options(__doc__.splitlines()[0])
     parser.add_argument("--only", default="*", help="tokenizers whose names match")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-tokenizers-") as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         model = copies(c.folder / "copies.onnx")
         for name, t in all_tokenizers():
             if fnmatch(name, args.only):

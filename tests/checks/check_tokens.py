@@ -14,7 +14,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -258,8 +257,7 @@ def main():
     args = parser.parse_args()
     with np.load(args.models / "eval.npz") as arrays:
         data = dict(arrays)
-    with tempfile.TemporaryDirectory() as folder:
-        check = Checker(args, Path(folder))
+    with Checker(args) as check:
         check.qcalib = args.qcalib
         for name, forms in FORMS.items():
             for form in forms:

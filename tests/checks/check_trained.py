@@ -17,7 +17,6 @@ import collections
 import logging
 import re
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -212,8 +211,7 @@ def check_inputs(c):
 
 def main():
     args = options(__doc__).parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-trained-") as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         check_qat(c)
         check_attention(c)
         check_inputs(c)

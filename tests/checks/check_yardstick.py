@@ -11,7 +11,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -134,8 +133,7 @@ def published(c):
 
 def main():
     args = options(__doc__).parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-yardstick-") as name:
-        c = Checker(args, Path(name))
+    with Checker(args) as c:
         x, labels = write_model(c.folder)
         header = "name,model,calib,data,labels,metric\n"
         (c.folder / "list.csv").write_text(header + "net,net.onnx,calib.npy,eval.npy,labels.npy,top1\n")

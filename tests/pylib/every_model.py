@@ -1,5 +1,4 @@
 """What checks of what is announced share: many models, each converted in several ways, counted by one Checker."""
-import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -29,8 +28,8 @@ def run(doc, layers, ways, check, every=1):
     parser.add_argument("--only", action="append", metavar="GLOB")
     parser.add_argument("--all", action="store_true", help="each model in all ways")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-every-") as folder:
-        c, work = Checker(args, Path(folder)), Path(folder) / "models"
+    with Checker(args) as c:
+        work = c.folder / "models"
         work.mkdir()
         for i, m in enumerate(_models(args, work, layers)):
             if m.data and (not args.only or any(fnmatch(m.name, g) for g in args.only)):

@@ -1,6 +1,7 @@
 """What the checks of converted models share: what must hold, counted; running qconvert and both runtimes; comparing outputs."""
 import argparse
 import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,20 @@ def options(doc):
 
 
 class Checker:
-    def __init__(self, args, folder):
-        self.folder, self.failed, self.cases = folder, 0, 0
+    """Counts what holds; has a folder that exists inside `with`."""
+
+    def __init__(self, args):
+        self.failed, self.cases = 0, 0
         self.qconvert, self.qeval = (Path(p).resolve() if p else p for p in (args.qconvert, args.qeval))  # checks run them in other folders
         self.verbose = args.verbose
+
+    def __enter__(self):
+        self._made = tempfile.TemporaryDirectory(prefix="octet-")
+        self.folder = Path(self._made.name)
+        return self
+
+    def __exit__(self, *how):
+        self._made.cleanup()
 
     def hold(self, what, condition, detail=""):
         self.cases += 1
