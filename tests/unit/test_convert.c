@@ -63,7 +63,7 @@ static void on_taken(void *arg, const oct_source *src)
 }
 
 typedef struct work {
-    char name[300], output[100];
+    char name[300], output[300];
     heard heard;
     oct_target *target;
     oct_convert_opts o;
