@@ -5,7 +5,7 @@
 
 A decoder that stops at its end token, with what it wrote as scan outputs; a detector with NonMaxSuppression; scores above a threshold (NonZero,
 Compress, TopK of a computed number); a loop that stops when a sum is reached; a classifier beside such an output; and the other ways to such a
-length: what stands before an end token, the classes that occur, rows that a product reads, elements at places, and a Range. For each, ONNX Runtime says on
+length: what stands before an end token, the classes that occur, rows that a product reads, elements at places, a Range, and the branches of an If. For each, ONNX Runtime says on
 how many samples the lengths differ. A conversion writes a file, by default, with goals, with labels and with a command as metric, and it and qeval
 say that number; a sample that no metric can compare counts as disagreeing.
 
@@ -194,8 +194,25 @@ def counted(path):
     m.save(path, [("y", F, ["n"])])
 
 
+def branching(path):
+    """Branches of an If, and of one inside, read some of the rows, which Reshape and Transpose have moved: ONNX Runtime must load the file."""
+    m = Made(12)
+    m.node("ReduceMax", [places(m, 8)], "most", keepdims=0)
+    m.node("ReduceMean", ["l3"], "mean", keepdims=0)
+
+    def part(name, n):
+        return helper.make_graph([helper.make_node("Slice", ["l3", "from", m.const(f"to{n}", np.int64([n]))], [f"{name}_y"], name=f"first_{n}")], name, [], [info(f"{name}_y", F, None)])
+
+    m.const("from", np.int64([0]))
+    m.node("Greater", ["most", m.const("large", np.float32(17.5))], "is_large")
+    m.node("Greater", ["mean", m.const("usual", np.float32(-0.44))], "is_above")
+    inner = helper.make_graph([helper.make_node("If", ["is_above"], ["inner_y"], name="inner", then_branch=part("a", 8), else_branch=part("b", 16))], "other", [], [info("inner_y", F, None)])
+    m.node("If", ["is_large"], "y", then_branch=part("c", 24), else_branch=inner)
+    m.save(path, [("y", F, ["n", 8])])
+
+
 CASES = {f.__name__: f for f in (decoder, detector, above, top, stopping, classifier)}
-MORE = {f.__name__: f for f in (before_end, occurring, rows_read, at_places, counted)}     # in fewer ways
+MORE = {f.__name__: f for f in (before_end, occurring, rows_read, at_places, counted, branching)}     # in fewer ways
 NUMBERS = ("decoder", "stopping", "classifier")     # their first output is one of numbers in fixed places, if its length is the same
 CLOSE = 1       # samples on which the two runtimes may differ, because a value lies at a threshold
 COMMAND = "print(1)\n"
