@@ -1,8 +1,8 @@
 /* Fuzz target: any bytes as what the command of --runner says, from its greeting on: an error, or outputs of the shapes
  * that their heads say. */
 #include "base/mem.h"
-#include "eval/run/kept_command.h"
-#include "eval/run/remote.h"
+#include "eval/engines/kept_command.h"
+#include "eval/engines/remote.h"
 #include "fuzz_net.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- in place of the command: lib/eval/run/kept_command.c is not called ---- */
+/* ---- in place of the command: lib/eval/engines/kept_command.c is not called ---- */
 
 struct oct_kept_command {
     const uint8_t *at, *end;

@@ -4,7 +4,7 @@
 
 #include "base/progress.h"
 #include "data/data.h"
-#include "eval/run/engine.h"
+#include "eval/engines/engine.h"
 #include "graph/graph.h"
 #include "runtime/carry.h"
 

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 /* A command that is kept running: pipes that do not block, and a time limit. */
-#include "eval/run/kept_command.h"
+#include "eval/engines/kept_command.h"
 
 #include "base/io.h"
 #include "base/mem.h"

@@ -1,12 +1,12 @@
-/* lib/eval/run/engine.h -- a model under evaluation together with the runtime that runs it: ours, that of a command,
+/* lib/eval/engines/engine.h -- a model under evaluation together with the runtime that runs it: ours, that of a command,
  * or the twin of one.
  */
 #ifndef OCT_EVAL_ENGINE_H
 #define OCT_EVAL_ENGINE_H
 
 #include "base/pool.h"
-#include "eval/run/remote.h"
-#include "eval/run/twin_engine.h"
+#include "eval/engines/remote.h"
+#include "eval/engines/twin_engine.h"
 #include "runtime/runner.h"
 
 typedef struct oct_engine_opts {

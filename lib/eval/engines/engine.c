@@ -1,5 +1,5 @@
 /* Runs a model with a plan of our runtime, with a command, or with a twin. */
-#include "eval/run/engine.h"
+#include "eval/engines/engine.h"
 
 #include "base/io.h"
 

@@ -1,5 +1,5 @@
 /* Between the samples of an evaluation, in ONNX's order of axes, and a twin, whose tensors have the file's. */
-#include "eval/run/twin_engine.h"
+#include "eval/engines/twin_engine.h"
 
 #include "base/io.h"
 #include "runtime/model_inputs.h"

@@ -1,4 +1,4 @@
-/* lib/eval/run/twin_engine.h -- a model that is computed as another runtime does (lib/twins). A .tflite file is
+/* lib/eval/engines/twin_engine.h -- a model that is computed as another runtime does (lib/twins). A .tflite file is
  * computed as it is; any other model as the .tflite file that would be written of it. */
 #ifndef OCT_EVAL_TWIN_ENGINE_H
 #define OCT_EVAL_TWIN_ENGINE_H

@@ -1,12 +1,12 @@
 /* Our side of the protocol of docs/runner.md. */
-#include "eval/run/remote.h"
+#include "eval/engines/remote.h"
 
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "data/arrays/npy.h"
 #include "data/readers/shell.h"
-#include "eval/run/kept_command.h"
+#include "eval/engines/kept_command.h"
 #include "runtime/model_inputs.h"
 
 #include <math.h>

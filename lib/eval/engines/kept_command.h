@@ -1,4 +1,4 @@
-/* lib/eval/run/kept_command.h -- a command that keeps running and is written to and read from in turns, with a time
+/* lib/eval/engines/kept_command.h -- a command that keeps running and is written to and read from in turns, with a time
  * limit for each answer.
  *
  * No function waits longer than the limit, whatever the command does, nor on once the call is asked to stop
