@@ -19,7 +19,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -405,8 +404,7 @@ def main():
     parser.add_argument("--values", default=str(tool.ROOT / "build/tests/tools/twin_values"), help="the program that runs a twin")
     parser.add_argument("--whole", action="store_true", help="1,000 samples each")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        c = Checker(args, Path(folder))
+    with Checker(args) as c:
         c.values, c.compared, c.lacking = args.values, {}, set()
         c.samples, c.turns, c.networks = (1000, 5, 1000) if args.whole else (2, 2, 1)
         networks = check_tflite.NETWORKS if args.whole or args.only else FEW
