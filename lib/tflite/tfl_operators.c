@@ -16,8 +16,3 @@ const oct_tfl_rule *oct_tfl_rule_of(const oct_node *n)
             return &rules[i];
     return NULL;
 }
-
-const oct_tfl_rule *oct_tfl_rule_at(size_t i)
-{
-    return i < OCT_COUNT(rules) ? &rules[i] : NULL;
-}

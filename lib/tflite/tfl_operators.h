@@ -27,8 +27,6 @@ typedef struct oct_tfl_rule {
 
 /* The rule for an operator; NULL: it cannot be written. */
 const oct_tfl_rule *oct_tfl_rule_of(const oct_node *n);
-/* The i-th rule; NULL: there are fewer. */
-const oct_tfl_rule *oct_tfl_rule_at(size_t i);
 
 /* The activation that a Relu or Clip is; NONE: it is none that .tflite has. */
 oct_tfl_activation oct_tfl_clamp_of(const oct_tfl_writer *w, const oct_node *n);

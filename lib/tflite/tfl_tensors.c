@@ -372,7 +372,6 @@ static oct_status transpose(oct_tfl_writer *w, int value, const oct_tfl_form *fr
     OCT_TRY(oct_tfl_add(w, OCT_TFL_TRANSPOSE, (int[]){ f.tensor, number }, 2, tensor, 1, &op, err));
     if (rank > 4)
         op->version = rank > 5 ? 6 : 4;
-    w->n_transposes++;
     if (w->notes)
         oct_buf_printf(w->notes, "%s of '%s' before %s\n", "TRANSPOSE", v->name,
                        w->node < 0 ? "the output" : oct_node_text(w->g, w->node, text, sizeof text));

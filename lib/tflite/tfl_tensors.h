@@ -47,8 +47,7 @@ typedef struct oct_tfl_writer {
     oct_tfl_activation activation;
     oct_tfl_pending pending[OCT_TFL_MOST_OUTPUTS];
     size_t n_pending;
-    size_t n_transposes; /* that were added */
-    oct_buf *notes;      /* a line for each */
+    oct_buf *notes; /* a line for each */
 } oct_tfl_writer;
 
 /* OCT_EUNSUPPORTED: the node cannot be written, for a reason; the hint is a remedy (NULL: the one that always helps).
