@@ -157,6 +157,22 @@ def run_twin(c, twin, file, samples):
 
 # ---- comparison ----
 
+class Compared:
+    """What was compared with a runtime."""
+
+    def __init__(self):
+        self.files, self.operators, self.bytes = {}, set(), 0
+
+    def add(self, kind, name, operators, count):
+        self.files.setdefault(kind, set()).add(name.partition(" #")[0])
+        self.operators |= operators
+        self.bytes += count
+
+    def text(self):
+        files = "".join(f"{len(names)} {kind}, " for kind, names in self.files.items())
+        return f"{files}{len(self.operators)} operators, {self.bytes} bytes compared"
+
+
 def loose(file):
     """Tensors that are not held to the bit: made of reals in the runtime's own way, or following from those."""
     found = set()
@@ -167,11 +183,11 @@ def loose(file):
     return found
 
 
-def hold_equal(c, name, file, samples, runtimes=None):
-    """Each runtime and its twin. tflite-micro does not have all operators: what it refuses is not compared."""
+def hold_equal(c, kind, name, file, samples):
+    """Each runtime and its twin. tflite-micro does not have all operators: what it refuses is not compared. kind: what the file is, for the counts."""
     spared = loose(file)
     makers = {t: file.code(op) for op in file.graph.operators for t in op.outputs}
-    for twin in runtimes or RUNTIMES:
+    for twin in RUNTIMES:
         got = run_twin(c, twin, file, samples)
         if isinstance(got, str):
             lacks = sorted({k for k in makers.values() if f": {k} that" in got and k in NOT_THERE})
@@ -194,7 +210,8 @@ def hold_equal(c, name, file, samples, runtimes=None):
             if twin == "litert":
                 c.hold(f"{name}: {twin}", False, str(e)[-300:])
             continue
-        c.compared[twin] = c.compared.get(twin, 0) + compared
+        if compared:
+            c.compared[twin].add(kind, name, {makers[i] for i in makers if i not in spared}, compared)
         c.hold(f"{name}: {twin}", differ == 0, f"{differ} of {compared} bytes, at most {worst:g} apart")
 
 
@@ -209,7 +226,7 @@ def hold_layers(c, only):
         np.save(data, np.stack(net.save(model, ("n", *shape[1:]))))
         check_tflite.write(c, model, out, "--data", data)
         file = File(out.read_bytes())
-        hold_equal(c, name, file, file.samples(c.samples, np.random.default_rng(number)))
+        hold_equal(c, "layers", name, file, file.samples(c.samples, np.random.default_rng(number)))
 
 
 # ---- files of one operator ----
@@ -339,7 +356,7 @@ def hold_operators(c, only):
         for turn in range(c.turns):
             rng = np.random.default_rng(1000 * number + turn)
             file = make(rng)
-            hold_equal(c, f"{name} #{turn}", file, file.samples(c.samples, rng))
+            hold_equal(c, "files of one operator", f"{name} #{turn}", file, file.samples(c.samples, rng))
 
 
 # ---- networks ----
@@ -355,7 +372,7 @@ def hold_network(c, name):
     for begin in range(0, c.networks, 10):
         rng = np.random.default_rng(begin)
         chosen = samples if begin == 0 else [x + rng.normal(0, 0.05 * (x.std() or 1), x.shape).astype(np.float32) for x in samples]
-        hold_equal(c, f"{name}, samples from {begin}", file, file.samples(min(10, c.networks - begin), rng, chosen))
+        hold_equal(c, "networks", name, file, file.samples(min(10, c.networks - begin), rng, chosen))
 
 
 def hold_qeval(c):
@@ -405,7 +422,7 @@ def main():
     parser.add_argument("--whole", action="store_true", help="1,000 samples each")
     args = parser.parse_args()
     with Checker(args) as c:
-        c.values, c.compared, c.lacking = args.values, {}, set()
+        c.values, c.compared, c.lacking = args.values, {twin: Compared() for twin in RUNTIMES}, set()
         c.samples, c.turns, c.networks = (1000, 5, 1000) if args.whole else (2, 2, 1)
         networks = check_tflite.NETWORKS if args.whole or args.only else FEW
         hold_layers(c, args.only)
@@ -417,7 +434,7 @@ def main():
             hold_qeval(c)
             hold_refusals(c)
         for twin in ("litert", "litert-reference", "tflm"):
-            print(f"{twin}: {c.compared.get(twin, 0)} bytes compared" if twin in RUNTIMES else f"{twin}: skipped, tflite-micro is not installed")
+            print(f"{twin}: {c.compared[twin].text()}" if twin in RUNTIMES else f"{twin}: skipped, tflite-micro is not installed")
         print(f"not twinned: {' '.join(sorted(c.lacking))}")
         return c.finish()
 
