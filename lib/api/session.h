@@ -50,6 +50,7 @@ void oct_session_close(oct_session *s); /* NULL allowed */
 const char *oct_session_target_file(const octet_convert_options *x);
 /* The name of a form of files, among those of --format, that is not ONNX's. */
 #define OCT_FORMAT_TFLITE "tflite"
+#define OCT_TARGET_OF_TFLITE "litert" /* the target of .tflite files without another one */
 bool oct_session_writes_tflite(const octet_convert_options *x);
 /* Whether there is only a table, and methods were asked for that measure on samples. */
 bool oct_session_lacks_samples(const oct_session *s);

@@ -479,6 +479,7 @@ static oct_status load_other(oct_model *m, const oct_model_format *format, oct_b
     p->producer_name = oct_arena_strdup(m->arena, maker);
     graph->name = oct_arena_strdup(m->arena, m->graph->name);
     m->producer = p->producer_name;
+    m->other_format = true;
     m->graph->changed = true; /* no message of it was read */
     return p->producer_name && graph->name ? OCT_OK : oct_nomem(err);
 }

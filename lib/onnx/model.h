@@ -26,6 +26,7 @@ typedef struct oct_model {
     const void *data; /* the model file's bytes, without external data */
     size_t size;
     bool from_file;      /* maps[0] is the model file */
+    bool other_format;   /* the file is of oct_model_format */
     const char *pending; /* borrowed: the location of external data that is not in its place yet, maps[1]; else NULL */
     char *input;         /* owned bytes of standard input, or NULL */
     bool is_copy;        /* maps and input are those of the model that it was copied from */

@@ -202,7 +202,7 @@ static oct_status read_format(octet_convert_options *x, oct_err *err)
     if (!oct_session_writes_tflite(x))
         return OCT_OK;
     if (!x->target)
-        x->target = "litert";
+        x->target = OCT_TARGET_OF_TFLITE;
     if (x->scheme && strcmp(x->scheme, "auto") != 0 && strcmp(x->scheme, "static") != 0 &&
         strcmp(x->scheme, "float") != 0) {
         oct_fail(err, OCT_EUSAGE, "--scheme %s: .tflite is written of layers that are static or float", x->scheme);
@@ -443,7 +443,7 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
     if (oct_session_writes_tflite(x) && !oct_target_takes(s->target, OCT_S8, OCT_S8)) {
         oct_fail(err, OCT_EUSAGE, "the target %s quantizes activations to other types than int8, which .tflite needs",
                  oct_target_name(s->target));
-        oct_hint(err, "give --target litert, or none");
+        oct_hint(err, "give --target " OCT_TARGET_OF_TFLITE ", or none");
         return OCT_EUSAGE;
     }
     if (x->format)

@@ -366,10 +366,24 @@ static oct_status judge_all(linter *x, oct_err *err)
     return OCT_OK;
 }
 
+/* A .tflite file is for LiteRT: no other runtime that is a target reads it as it stands. */
+static oct_status take_target_of_file(oct_session *s, oct_err *err)
+{
+    if (s->x.target || !s->m->other_format)
+        return OCT_OK;
+    oct_target *t;
+    OCT_TRY(oct_target_open(s->x.target = OCT_TARGET_OF_TFLITE, &t, err));
+    s->x.format = OCT_FORMAT_TFLITE; /* of what the next command makes */
+    oct_target_close(s->target);
+    s->c.o.job.target = s->target = t;
+    return OCT_OK;
+}
+
 static oct_status lint(linter *x, const octet_convert_options *options, const oct_session_host *h, oct_document *to,
                        oct_err *err)
 {
     OCT_TRY(oct_session_open(options, h, &x->s, err));
+    OCT_TRY(take_target_of_file(x->s, err));
     if (options->calib)
         OCT_TRY(oct_calib_load(options->calib, &x->table, err));
     if (x->s->m->graph->n_input)
