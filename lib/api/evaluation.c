@@ -288,6 +288,20 @@ static void warn_of_lost(const oct_evaluation *s, const oct_eval_result *r)
                     r->models[k].scores[i].metric->name);
 }
 
+/* What is measured is decided with the first samples. */
+static void warn_of_labels(const oct_evaluation *s, const oct_eval_result *r)
+{
+    const unsigned long long without = (unsigned long long)r->unlabelled, all = (unsigned long long)r->samples;
+    if (r->labels_too_late)
+        oct_say(
+            s->h.voice, OCT_NOTE_WARNING,
+            "no label is used, as the first samples have none: %llu of %llu samples lack one; put one that has a label in front",
+            without, all);
+    else if (without)
+        oct_say(s->h.voice, OCT_NOTE_WARNING, "%llu of %llu samples have no label: what needs one leaves them out",
+                without, all);
+}
+
 /* A float model that guesses is fed or judged wrongly, and then a comparison with it means little. */
 static void warn_of_guesses(const oct_evaluation *s, const oct_eval_result *r)
 {
@@ -317,6 +331,7 @@ static void warn_of_samples(const oct_evaluation *s, const oct_eval_result *r, c
 {
     warn_of_nan(s, r);
     warn_of_lost(s, r);
+    warn_of_labels(s, r);
     warn_of_guesses(s, r);
     for (size_t k = 0; k < r->n_models && !s->models[k].bf16; k++) {
         warn_of_steps(s, k, preprocess);

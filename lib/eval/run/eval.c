@@ -440,6 +440,7 @@ static double score_apart(const oct_metric *m)
 static oct_status score_sample(ev_evaluation *e, const oct_batch *b, size_t i, oct_err *err)
 {
     int64_t label = b->labels ? b->labels[i] : -1;
+    e->unlabelled += label < 0;
     if (e->kase.classes && label >= (int64_t)e->kase.classes) {
         oct_fail(err, OCT_EMALFORMED, "%s: label %lld, but the model has %zu classes (counted from 0)", b->names[i],
                  (long long)label, e->kase.classes);
@@ -923,6 +924,8 @@ static oct_status fill_result(ev_evaluation *e, oct_eval_result *r, oct_err *err
     r->n_scores = e->n_metric;
     r->n_outputs = e->n_out;
     r->samples = e->given;
+    r->unlabelled = e->labels ? e->unlabelled : 0;
+    r->labels_too_late = e->labels && !e->kase.labels;
     r->bad_samples = e->bad;
     r->layer_samples = e->layer_samples;
     r->batch = e->fixed_batch > 1 ? (size_t)e->fixed_batch : e->o->batch ? e->o->batch : 1;

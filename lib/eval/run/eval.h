@@ -201,7 +201,9 @@ typedef struct oct_eval_result {
     oct_eval_model_result *models;
     size_t n_models, n_scores, n_outputs;
     int64_t samples, bad_samples, layer_samples;
-    size_t batch; /* how many samples ran together: as requested, or as the models demand */
+    int64_t unlabelled;   /* samples without a label, beside others that have one; unknown of parts: 0 */
+    bool labels_too_late; /* the first samples have none, which decides what is measured */
+    size_t batch;         /* how many samples ran together: as requested, or as the models demand */
     int threads;
     double seconds;              /* the duration of the evaluation */
     const char *isa;             /* instruction set, set by the caller for the report; may be NULL */

@@ -210,6 +210,7 @@ typedef struct ev_evaluation {
     int64_t fixed_batch;    /* the batch size that the source must deliver; 0: any */
     int64_t given, bad;     /* the numbers of samples, set at the end */
     bool labels;            /* the samples have labels */
+    int64_t unlabelled;     /* samples without one */
     double *score, *weight; /* of one sample: [n_metric][n_subject] */
     oct_part_out *part;     /* if an evaluation is made in parts, the contributions of samples are written here, and not
                                kept in tallies and sets; else NULL */
