@@ -172,15 +172,12 @@ static oct_status open_generated(const oct_graph *g, const oct_input_desc *in, s
 {
     oct_generator *x;
     const char *states[OCT_STATES_MAX];
-    int64_t samples;
     OCT_TRY(oct_generator_create(g, d->state, d->n_state, prompts, in, n, d->of.generate, &x, err));
-    if (__builtin_mul_overflow(d->of.samples, oct_generator_samples(x)->group, &samples))
-        samples = 0;
     for (size_t i = 0; i < d->n_state; i++)
         states[i] = in[d->state[i].input].name;
     const oct_source_options o = { .states = states,
                                    .n_states = d->n_state,
-                                   .samples = samples,
+                                   .samples = d->of.samples,
                                    .first = d->of.first,
                                    .seed = d->of.seed < 0 ? 0 : (uint64_t)d->of.seed,
                                    .inputs = in,

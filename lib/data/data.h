@@ -42,9 +42,10 @@ typedef struct oct_given_samples {
     void *arg;
     int64_t count;
     /* The rest may be zero. */
-    bool whole;    /* get is asked for all inputs of the model, also for those that have default values */
-    int64_t group; /* so many samples after each other are a recording, which is chosen or held out as a whole, and
-                      count is a multiple of it; 0: all are one */
+    bool whole;          /* get is asked for all inputs of the model, also for those that have default values */
+    const int64_t *ends; /* [n_groups], rising, the last one is count: samples from one end to the next are a recording,
+                            which is chosen or held out as a whole; borrowed until the source is closed */
+    int64_t n_groups;    /* 0: all are one recording, and each is chosen by itself */
     char *(*name)(void *arg, int64_t i); /* of a sample, to be released with oct_free; NULL when out of memory */
     const char *preprocess, *words;      /* what oct_source_preprocess and oct_source_preprocess_words say */
     uint64_t stamp;                      /* changes if the samples do (oct_source_list_hash) */
@@ -63,7 +64,7 @@ typedef struct oct_source_options {
     /* How many samples to choose, spread over all (choice.h); 0: all. A stream that cannot be counted without reading
      * it whole is read to its end by oct_source_open, and samples are kept by hashes of their places (store.h), fewer
      * if that many do not fit. */
-    int64_t samples;
+    int64_t samples;          /* with groups of `given`: how many of these */
     bool first;               /* choose the first samples instead */
     uint64_t seed;            /* another one chooses others; the order stays that of the data */
     size_t store_bytes;       /* for samples of a stream; 0: 256 MB */
@@ -193,7 +194,7 @@ typedef enum oct_choice_how {
 } oct_choice_how;
 typedef struct oct_source_choice {
     oct_choice_how how;
-    int64_t asked;         /* 0: all */
+    int64_t asked;         /* 0: all; of groups, what so many have: more than there are by the mean */
     int64_t total;         /* of all samples; -1: not known */
     int64_t chosen, aside; /* -1: not known */
     size_t stored;         /* bytes of samples of a stream that are kept */

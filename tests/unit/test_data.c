@@ -290,29 +290,51 @@ static char *name_given(void *arg, int64_t i)
     return name;
 }
 
-/* Adds the groups of a pick to `seen`, and checks that they are whole and begin where they should. */
-static void take_groups(oct_source *s, const oct_pick *pick, int64_t want, int seen[6])
+enum { GROUPS = 6 };
+static const int64_t group_end[GROUPS] = { 1, 4, 9, 10, 14, 18 };
+
+/* Adds the samples of a pick to `seen`, by their groups, and checks that groups are whole, begin where they should, and
+ * are as many as the source says. Returns how many there were. */
+static int64_t take_groups(oct_source *s, const oct_pick *pick, int seen[GROUPS])
 {
     oct_batch b = OCT_BATCH_INIT;
-    int64_t n = 0;
+    int64_t n = 0, last = -1;
     assert_int_equal(oct_source_pick(s, pick, NULL), OCT_OK);
-    assert_int_equal(oct_source_count(s), want);
+    const int64_t want = oct_source_count(s);
     for (;; n++) {
         char name[16];
         assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
         if (!b.n)
             break;
         const int at = (int)b.indices[0];
+        int group = 0;
+        while (at >= group_end[group])
+            group++;
+        const bool begins = at == (group ? group_end[group - 1] : 0);
         assert_int_equal(b.n, 1);
-        assert_int_equal(at % 3, n % 3);
-        assert_true(b.follows == (at % 3 != 0));
+        assert_true(begins || at == last + 1 || pick->most);
+        assert_true(begins || at != last + 1 || b.follows);
+        assert_true(!begins || !b.follows);
         assert_true(*(float *)b.tensors[0].data == (float)at && *(float *)b.tensors[1].data == (float)(100 + at));
         snprintf(name, sizeof name, "text+%d", at);
         assert_string_equal(b.names[0], name);
-        seen[at / 3]++;
+        seen[group]++;
+        last = at;
     }
     assert_int_equal(n, want);
     oct_batch_free(&b);
+    return n;
+}
+
+/* The number of groups that were seen; each as a whole. */
+static int whole_groups(const int seen[GROUPS])
+{
+    int n = 0;
+    for (int i = 0; i < GROUPS; i++) {
+        assert_true(seen[i] == 0 || seen[i] == group_end[i] - (i ? group_end[i - 1] : 0));
+        n += seen[i] > 0;
+    }
+    return n;
 }
 
 static void given_groups_stay_together(void **state)
@@ -320,25 +342,42 @@ static void given_groups_stay_together(void **state)
     static const int64_t dims[2] = { -1, 1 };
     const oct_input_desc in[2] = { { "x", OCT_F32, 2, dims }, { "state", OCT_F32, 2, dims } };
     const char *const states[] = { "state" };
-    const oct_given_samples from = { .get = give, .count = 18, .whole = true, .group = 3, .name = name_given };
-    const oct_source_options o = {
-        .inputs = in, .n_inputs = 2, .given = &from, .hold = true, .states = states, .n_states = 1
+    const oct_given_samples from = {
+        .get = give, .count = 18, .whole = true, .ends = group_end, .n_groups = GROUPS, .name = name_given
     };
-    oct_source *s;
-    assert_int_equal(oct_source_open(&o, &s, NULL), OCT_OK);
-    int seen[6] = { 0 }, halves[6] = { 0 };
-    take_groups(s, &(oct_pick){ 0 }, 15, seen);
-    take_groups(s, &(oct_pick){ .aside = true }, 3, seen);
-    for (int i = 0; i < 6; i++)
-        assert_int_equal(seen[i], 3);
-    assert_int_equal(oct_source_pick(s, &(oct_pick){ .n = 2, .mixed = true }, NULL), OCT_OK);
-    const int64_t first = oct_source_count(s);
-    take_groups(s, &(oct_pick){ .n = 2, .i = 0, .mixed = true }, first, halves);
-    take_groups(s, &(oct_pick){ .n = 2, .i = 1, .mixed = true }, 15 - first, halves);
-    take_groups(s, &(oct_pick){ .aside = true }, 3, halves);
-    for (int i = 0; i < 6; i++)
-        assert_int_equal(halves[i], 3);
-    oct_source_close(s);
+    for (int64_t asked = 0; asked < 8; asked++)
+        for (int first = 0; first < 2; first++) {
+            const oct_source_options o = { .inputs = in,
+                                           .n_inputs = 2,
+                                           .given = &from,
+                                           .hold = true,
+                                           .samples = asked,
+                                           .first = first,
+                                           .states = states,
+                                           .n_states = 1 };
+            oct_source *s;
+            assert_int_equal(oct_source_open(&o, &s, NULL), OCT_OK);
+            const int groups = asked && asked < 5 ? (int)asked : 5;
+            int seen[GROUPS] = { 0 }, halves[GROUPS] = { 0 };
+            const int64_t chosen = take_groups(s, &(oct_pick){ 0 }, seen);
+            const oct_source_choice c = oct_source_chosen(s);
+            assert_int_equal(whole_groups(seen), groups);
+            assert_true(c.chosen == chosen && c.total == 18 && c.aside == 18 - chosen);
+            assert_true(asked == 0 ? c.asked == 0 : asked <= 5 ? c.asked == chosen : c.asked >= 18);
+            for (int i = 0; i < groups && first; i++)
+                assert_true(seen[i] > 0);
+            assert_int_equal(take_groups(s, &(oct_pick){ .aside = true }, seen), 18 - chosen);
+            assert_int_equal(whole_groups(seen), GROUPS);
+            const int64_t half = take_groups(s, &(oct_pick){ .n = 2, .i = 0, .mixed = true }, halves);
+            const int one = whole_groups(halves);
+            assert_true(one == groups / 2 || one == (groups + 1) / 2);
+            assert_int_equal(take_groups(s, &(oct_pick){ .n = 2, .i = 1, .mixed = true }, halves), chosen - half);
+            assert_int_equal(whole_groups(halves), groups);
+            int few[GROUPS] = { 0 };
+            const int64_t most = take_groups(s, &(oct_pick){ .n = 2, .i = 0, .mixed = true, .most = 2 }, few);
+            assert_int_equal(most, half < 2 ? half : 2);
+            oct_source_close(s);
+        }
 }
 
 /* An .npy holds one array: inputs that nothing reads are no others, unless all are so. They hold zeros, even if samples

@@ -346,7 +346,10 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
     OCT_TRY(oct_source_assign(s, o, err));
     OCT_TRY(oct_interned_create(&s->ctx.texts, err));
     s->ctx.given = o->given;
-    s->group = o->given && !o->n_specs && o->given->group > 1 ? o->given->group : 1;
+    if (o->given && !o->n_specs) {
+        s->ends = o->given->ends;
+        s->n_groups = o->given->n_groups;
+    }
     OCT_TRY(describe_steps(s, err));
     for (size_t i = 0; i < o->n_specs; i++)
         OCT_TRY(o->synthetic && strcmp(o->specs[i], OCT_SYNTHETIC) == 0

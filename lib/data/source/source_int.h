@@ -65,7 +65,10 @@ struct oct_source {
     int64_t asked, total, n_chosen; /* total: number of all samples, -1 if unknown; n_chosen: number of chosen ones, as
                                        many as were asked for if total is unknown */
     bool first, hold, once;
-    int64_t group; /* so many samples after each other are chosen together; 1: each alone */
+    const int64_t *ends;              /* [n_groups]: samples up to there are chosen together */
+    int64_t n_groups;                 /* 0: each alone; else `asked` counts groups, and total is known */
+    int64_t group, at_group, at_part; /* the group of the next sample; the groups of the picked side and the samples of
+                                         the picked part before it */
     uint64_t seed;
     size_t store_bytes;
     oct_store store;  /* of a stream */

@@ -54,13 +54,36 @@ static void leave_leaf(oct_source *s)
 
 /* ---- which samples ---- */
 
-/* Whether the sample is on the picked side: chosen, or held out. */
+static int64_t groups_chosen(const oct_source *s)
+{
+    return oct_choice_count(s->n_groups, s->asked, s->hold);
+}
+
+static bool group_chosen(const oct_source *s, int64_t group)
+{
+    const int64_t n = groups_chosen(s);
+    return s->first ? group < n : oct_spread_has(s->n_groups, n, group, s->seed);
+}
+
+static int64_t group_size(const oct_source *s, int64_t group)
+{
+    return s->ends[group] - (group ? s->ends[group - 1] : 0);
+}
+
+/* Whether the sample is the first of a group. */
+static bool begins_group(const oct_source *s)
+{
+    return s->n_groups && s->index == s->ends[s->group] - group_size(s, s->group);
+}
+
+/* Whether the next sample, which has that index, is chosen. */
 static bool chosen(const oct_source *s, int64_t index)
 {
     if (s->total < 0)
         return s->asked == 0 || index < s->asked;
-    const int64_t g = s->group;
-    return s->first ? index < s->n_chosen : oct_spread_has(s->total / g, s->n_chosen / g, index / g, s->seed);
+    if (s->n_groups)
+        return group_chosen(s, s->group);
+    return s->first ? index < s->n_chosen : oct_spread_has(s->total, s->n_chosen, index, s->seed);
 }
 
 /* Whether a place among the samples of the side is in the picked part, which is one of each n. */
@@ -76,10 +99,9 @@ static bool is_part(const oct_pick *p, int64_t at)
 static bool wanted(const oct_source *s, bool side)
 {
     const oct_pick *p = &s->pick;
-    const int64_t g = s->group, at = s->at_side / g;
-    if (!side || !is_part(p, at))
+    if (!side || !is_part(p, s->n_groups ? s->at_group : s->at_side))
         return false;
-    const int64_t place = at / (p->n > 1 ? p->n : 1) * g + s->at_side % g;
+    const int64_t place = s->n_groups ? s->at_part : s->at_side / (p->n > 1 ? p->n : 1);
     return s->n_part < 0 ? !p->most || place < p->most : oct_spread_has(s->n_part, p->most, place, 0);
 }
 
@@ -134,6 +156,12 @@ static int64_t idle(const oct_source *s, bool *side)
 static void advance(oct_source *s, bool side, bool want)
 {
     s->index++;
+    if (s->n_groups) {
+        const bool ends = s->index == s->ends[s->group];
+        s->at_part += side && is_part(&s->pick, s->at_group);
+        s->at_group += side && ends;
+        s->group += ends && s->group + 1 < s->n_groups;
+    }
     s->at_side += side;
     s->left -= want;
     s->n_wanted += want;
@@ -244,8 +272,7 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
         t->mark = s->read;
         t->index = s->index;
         t->place = s->pick.most ? s->n_wanted : s->at_side;
-        t->begins =
-            s->fresh || (is_sound(s, &t->item) && !t->item.inside) || (s->group > 1 && s->index % s->group == 0);
+        t->begins = s->fresh || (is_sound(s, &t->item) && !t->item.inside) || begins_group(s);
         t->wanted = want || over;
         s->fresh = over;
         advance(s, side, mine);
@@ -381,25 +408,41 @@ static int64_t count_part(const oct_source *s)
 {
     if (s->n_side < 0 || s->pick.n <= 1)
         return s->n_side;
-    const int64_t groups = s->n_side / s->group, whole = groups / s->pick.n;
-    for (int64_t at = whole * s->pick.n; at < groups; at++)
+    const int64_t whole = s->n_side / s->pick.n;
+    for (int64_t at = whole * s->pick.n; at < s->n_side; at++)
         if (is_part(&s->pick, at))
-            return (whole + 1) * s->group;
-    return whole * s->group;
+            return whole + 1;
+    return whole;
+}
+
+/* The same numbers where samples are chosen in groups. */
+static void count_groups(oct_source *s)
+{
+    int64_t at = 0;
+    s->n_chosen = s->n_side = s->n_part = 0;
+    for (int64_t i = 0; i < s->n_groups; i++) {
+        const int64_t size = group_size(s, i);
+        const bool is_chosen = group_chosen(s, i), side = is_chosen != s->pick.aside;
+        s->n_chosen += is_chosen ? size : 0;
+        s->n_side += side ? size : 0;
+        s->n_part += side && is_part(&s->pick, at) ? size : 0;
+        at += side;
+    }
 }
 
 /* Sets what depends on the number of samples and the pick. */
 void oct_source_start_pass(oct_source *s)
 {
-    s->n_chosen =
-        s->total < 0 ? s->asked : oct_choice_count(s->total / s->group, s->asked / s->group, s->hold) * s->group;
+    s->n_chosen = s->total < 0 ? s->asked : oct_choice_count(s->total, s->asked, s->hold);
     s->n_side = s->total >= 0                ? (s->pick.aside ? s->total - s->n_chosen : s->n_chosen)
                 : s->pick.aside && !s->asked ? 0
                                              : -1;
     s->n_part = count_part(s);
+    if (s->n_groups)
+        count_groups(s);
     if (s->n_stream)
         oct_store_close(&s->store, s->n_chosen);
-    s->at_side = s->n_wanted = 0;
+    s->at_side = s->n_wanted = s->group = s->at_group = s->at_part = 0;
     s->left = s->asked || s->pick.most ? oct_source_count(s) : -1;
     if (s->left < 0)
         s->left = INT64_MAX;
@@ -435,6 +478,13 @@ oct_source_choice oct_source_chosen(const oct_source *s)
             : !s->asked                ? OCT_CHOICE_ALL
             : s->first || s->total < 0 ? OCT_CHOICE_FIRST
                                        : OCT_CHOICE_SPREAD;
+    if (s->n_groups && s->asked) {
+        const int64_t n = groups_chosen(s);
+        if (s->asked == n)
+            c.asked = s->n_chosen;
+        else if (__builtin_mul_overflow(s->asked, (s->total + s->n_groups - 1) / s->n_groups, &c.asked))
+            c.asked = INT64_MAX;
+    }
     if (s->total >= 0) {
         c.chosen = s->n_chosen;
         c.aside = s->total - s->n_chosen;

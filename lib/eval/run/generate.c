@@ -27,9 +27,10 @@ struct oct_generator {
     bool single;          /* it takes one token at a time, those of prompts, too */
     prompt *prompts;
     size_t n, room, bytes;
-    int64_t tokens, longest;   /* how many tokens follow; those of the longest prompt */
-    int64_t steps, line, step; /* the runs for each prompt; where `now` stands: the prompt (-1: none) and the run */
-    oct_array *now;            /* [n_inputs], apart from states */
+    int64_t tokens;     /* at most so many follow a prompt */
+    int64_t line, step; /* where `now` stands: the prompt (-1: none) and the run */
+    int64_t *ends;      /* [n]: the runs of the prompts up to this one */
+    oct_array *now;     /* [n_inputs], apart from states */
     oct_given_samples samples;
     char *preprocess, *words;
 };
@@ -181,7 +182,6 @@ static oct_status keep_prompt(oct_generator *x, const oct_array *arrays, const c
             memcpy(to->data, a->data, a->bytes);
         x->bytes += to->bytes;
     }
-    x->longest = length > x->longest ? length : x->longest;
     if (x->bytes <= MOST_BYTES)
         return OCT_OK;
     oct_fail(err, OCT_EMALFORMED, "--generate: more than %d MB of prompts", MOST_BYTES >> 20);
@@ -313,12 +313,18 @@ static oct_status next_input(const oct_generator *x, size_t i, int64_t id, oct_a
     }
 }
 
+/* How many runs read a prompt. */
+static int64_t reads_of(const oct_generator *x, int64_t line)
+{
+    return x->single ? x->prompts[line].arrays[x->ids].dims[1] : 1;
+}
+
 /* Runs what stands in `now`, and puts the inputs of the next run there. */
 static oct_status advance(oct_generator *x, oct_err *err)
 {
     oct_plan *plan;
     int64_t id = -1;
-    const bool reads = x->single && x->step + 1 < x->prompts[x->line].arrays[x->ids].dims[1]; /* the next token */
+    const bool reads = x->step + 1 < reads_of(x, x->line); /* the next token of the prompt */
     OCT_TRY(oct_runner_run(x->runner, oct_carry_arrays(x->carry, x->now, x->step > 0), &plan, err));
     if (!reads)
         OCT_TRY(likeliest(x, oct_plan_output(plan, x->logits), &id, err));
@@ -349,10 +355,26 @@ static size_t input_of(const oct_graph *g, const char *name)
     return i;
 }
 
+/* The prompt whose run is sample i, and *step: which of its runs. */
+static int64_t line_of(const oct_generator *x, int64_t i, int64_t *step)
+{
+    size_t from = 0, to = x->n - 1;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (x->ends[middle] > i)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    *step = i - (from ? x->ends[from - 1] : 0);
+    return (int64_t)from;
+}
+
 static oct_status get(void *arg, int64_t i, const oct_input_desc *inputs, size_t n, oct_array *array, oct_err *err)
 {
     oct_generator *x = arg;
-    const int64_t line = i / x->steps, step = i % x->steps;
+    int64_t step;
+    const int64_t line = line_of(x, i, &step);
     oct_status s = OCT_OK;
     if (line != x->line || step < x->step)
         s = start(x, line, err);
@@ -377,8 +399,8 @@ static char *name_of(void *arg, int64_t i)
 {
     enum { NUMBER = 24 };
     const oct_generator *x = arg;
-    const int64_t step = i % x->steps;
-    const char *text = x->prompts[i / x->steps].name;
+    int64_t step;
+    const char *text = x->prompts[line_of(x, i, &step)].name;
     const size_t size = strlen(text) + NUMBER;
     char *name = oct_alloc(size);
     if (name && step)
@@ -392,6 +414,20 @@ static char *copy(const char *text)
 {
     char *to = oct_alloc(strlen(text) + 1);
     return to ? strcpy(to, text) : NULL;
+}
+
+/* How many runs each prompt has. */
+static oct_status measure(oct_generator *x, oct_err *err)
+{
+    int64_t all = 0;
+    if (!(x->ends = oct_calloc(x->n, sizeof *x->ends)))
+        return oct_nomem(err);
+    for (size_t k = 0; k < x->n; k++) {
+        if (__builtin_add_overflow(all, reads_of(x, (int64_t)k) + x->tokens, &all))
+            return oct_fail(err, OCT_EUSAGE, "--generate: too many tokens");
+        x->ends[k] = all;
+    }
+    return OCT_OK;
 }
 
 static oct_status create(oct_generator *x, const oct_graph *g, const oct_state *states, size_t n, oct_source *prompts,
@@ -420,25 +456,24 @@ oct_status oct_generator_create(const oct_graph *g, const oct_state *states, siz
                                 const oct_input_desc *inputs, size_t n_inputs, int64_t tokens, oct_generator **out,
                                 oct_err *err)
 {
-    int64_t count;
     *out = NULL;
     oct_generator *x = oct_calloc(1, sizeof *x);
     if (!x)
         return oct_nomem(err);
     *x = (oct_generator){ .n_inputs = n_inputs, .tokens = tokens, .line = -1 };
     oct_status s = create(x, g, states, n_states, prompts, inputs, err);
-    x->steps = tokens + (x->single ? x->longest : 1);
-    if (s == OCT_OK && __builtin_mul_overflow((int64_t)x->n, x->steps, &count))
-        s = oct_fail(err, OCT_EUSAGE, "--generate: too many tokens");
+    if (s == OCT_OK)
+        s = measure(x, err);
     if (s != OCT_OK) {
         oct_generator_destroy(x);
         return s;
     }
     x->samples = (oct_given_samples){ .get = get,
                                       .arg = x,
-                                      .count = count,
+                                      .count = x->ends[x->n - 1],
                                       .whole = true,
-                                      .group = x->steps,
+                                      .ends = x->ends,
+                                      .n_groups = (int64_t)x->n,
                                       .name = name_of,
                                       .preprocess = x->preprocess,
                                       .words = x->words,
@@ -459,6 +494,7 @@ void oct_generator_destroy(void *generator)
         oct_free(x->prompts[k].name);
     }
     oct_free(x->prompts);
+    oct_free(x->ends);
     for (size_t i = 0; x->now && i < x->n_inputs; i++)
         oct_array_free(&x->now[i]);
     oct_free(x->now);

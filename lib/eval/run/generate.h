@@ -12,10 +12,10 @@ typedef struct oct_generator oct_generator;
 /* Takes all samples of `prompts`, which was opened with these states and inputs, for `tokens` steps after each. g is
  * copied; its constants must outlive the generator. From step to step inputs change as decoder_inputs.h says: the mask
  * has a 1 more for each token, and positions go on from the last one. Tokens at the end of a prompt that its mask
- * leaves out are dropped. A decoder that takes one token at a time reads prompts in the same way: each has as many
- * steps as the longest one has tokens, and `tokens` more, so that shorter ones are written on for longer. OCT_EUSAGE
- * there are no states, no ids or no scores OCT_EMALFORMED   a prompt that does not fit, or prompts of more than 256 MB
- */
+ * leaves out are dropped. A decoder that takes one token at a time reads prompts in the same way: there is a step for
+ * each of their tokens.
+ *   OCT_EUSAGE        there are no states, no ids or no scores
+ *   OCT_EMALFORMED    a prompt that does not fit, or prompts of more than 256 MB */
 oct_status oct_generator_create(const oct_graph *g, const oct_state *states, size_t n_states, oct_source *prompts,
                                 const oct_input_desc *inputs, size_t n_inputs, int64_t tokens, oct_generator **out,
                                 oct_err *err);
