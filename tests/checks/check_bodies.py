@@ -4,7 +4,7 @@
     check_bodies.py [--qconvert PROGRAM] [--qeval PROGRAM] [--shared FOLDER] [-v]
 
 Small networks with random weights are made: both branches of an If (once with the same names in both), a Loop, a Scan, an LSTM
-inside an If inside a Loop, an LSTM spelled out in a Loop, branches that read one matrix, two products in each kind of body, and all of them in float16; with --shared also silero_vad_16k. Each is converted by every scheme. The output must pass the ONNX checker, its
+inside an If inside a Loop, an LSTM spelled out in a Loop, branches that read one matrix, two products in each kind of body, all of them in float16, and bodies that capture what was only moved; with --shared also silero_vad_16k. Each is converted by every scheme. The output must pass the ONNX checker, its
 bodies must hold the operators of the scheme, and no product in them may have kept float weights that the scheme quantizes; the report
 must list every node of every body; ONNX Runtime's outputs must be near to those of the float model, and ours to ONNX Runtime's; the
 file must not depend on the number of threads.
@@ -13,8 +13,10 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import collections
+import itertools
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -242,6 +244,42 @@ def check_inside(c):
     c.hold("inside: hint of the size", re.search(r"a file of about [1-9][\d.]* kB", said), said[-300:])
 
 
+# What ONNX Runtime moves a DequantizeLinear across, or removes; and the bodies that capture the result.
+MOVED = [(("Transpose",), "if"), (("Reshape", "Transpose"), "nested"), (("Transpose", "Slice"), "loop"), (("Unsqueeze", "Squeeze"), "scan"),
+         (("MaxPool", "Dropout", "Transpose"), "if"), (("Transpose", "Reshape"), "inside")]
+MOVED_WAYS = {"default": [], "moves float": ["--set", "name:*move_*=float"]}      # each has these, and two of the others in turn
+MORE_WAYS = {"operators": ["--format", "qoperator"], "rounded": ["--no-recover"],
+             "stored": ["--scheme", "stored"], "fp16": ["--scheme", "fp16"], "vnni": ["--target", "onnxruntime-vnni"], "bytes": ["--input-type", "u8"],
+             "openvino": ["--target", "openvino"]}
+LOADS = "import sys, onnxruntime as o\nfor p in sys.argv[1:]: o.InferenceSession(p, providers=['CPUExecutionProvider']); print(p, flush=True)"
+
+
+def loads(path):
+    """Whether ONNX Runtime loads a file, in a process of its own, which it may end."""
+    return subprocess.run([sys.executable, "-c", LOADS, str(path)], capture_output=True, check=False).returncode == 0
+
+
+def check_moved(c):
+    """What bodies capture behind nodes that move it loads in ONNX Runtime, which ends its process for a DequantizeLinear before such nodes."""
+    made, turns = [], itertools.cycle(MORE_WAYS.items())
+    for k, (moves, body) in enumerate(MOVED):
+        for outputs in (False, True)[: 1 + (body == "if")]:
+            model, data = c.folder / f"moved{k}{outputs}.onnx", c.folder / "moved.npy"
+            samples = bodies.moved(model, moves, body, outputs, seed=30 + k)
+            np.save(data, np.stack(samples[:16]))
+            for way, words in (*MOVED_WAYS.items(), next(turns), next(turns)):
+                out = c.folder / f"moved{k}{outputs}.{way}.onnx"
+                c.convert(model, out, "--data", data, *words)
+                made.append((f"moved by {' and '.join(moves)}, {body}{', outputs' if outputs else ''}, {way}", model, out, samples[16:], way))
+    for what, model, out, tests, way in made:
+        loaded = loads(out)
+        c.hold(f"{what}: loads", loaded)
+        if loaded and way != "bytes":
+            want, got, ours = run_ort(model, tests), run_ort(out, tests), c.run_ours(out, tests)
+            c.hold(f"{what}: against float", sqnr(want, got) > 22, f"{sqnr(want, got):.1f} dB")
+            c.hold(f"{what}: ours", sqnr(got, ours) > 25, f"{sqnr(got, ours):.1f} dB")
+
+
 def check_silero(c, path):
     """A detector of voices: its LSTM is outside, its Ifs choose between forms of shapes."""
     rng = np.random.default_rng(5)
@@ -273,6 +311,7 @@ def main():
         check_forecast(c)
         check_rounding(c)
         check_inside(c)
+        check_moved(c)
         silero = args.shared / "models" / "silero_vad_16k.onnx"
         if silero.exists():
             check_silero(c, silero)

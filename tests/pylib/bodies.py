@@ -32,12 +32,13 @@ class Body(Net):
 
 class Outer(Net):
     def save_shaped(self, path, inputs, outputs):
-        """The shapes of outputs are said: of what a loop carries they cannot be inferred. outputs: (name, dimensions)."""
+        """The shapes of outputs are said: of what a loop carries they cannot be inferred. outputs: (name, dimensions; None: inferred)."""
         for i, (name, _) in enumerate(outputs):
             self.nodes.append(helper.make_node("Identity", [name], [f"out{i}"]))
-        ends = [floats(f"out{i}", *dims) for i, (_, dims) in enumerate(outputs)]
+        ends = [helper.make_tensor_value_info(f"out{i}", F32, dims) for i, (_, dims) in enumerate(outputs)]
         graph = helper.make_graph(self.nodes, "net", inputs, ends, self.constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        model = onnx.shape_inference.infer_shapes(model)
         onnx.checker.check_model(model, full_check=True)
         onnx.save(model, path)
 
@@ -78,6 +79,50 @@ def branches(path, same_names=False, seed=11):
     y = n.linear(y, 40, 32, "head")
     n.save_shaped(path, [floats("x", 1, 3, 12, 12)], [(y, [1, 32])])
     return _samples(n, 24, 1, 3, 12, 12)
+
+
+def _moves(n, v, moves):
+    """Values of [1][16][8][8] after nodes that only move them; their names."""
+    made = [v]
+    for move in moves:
+        more = {"Transpose": [], "Dropout": [], "MaxPool": [], "Reshape": [np.array([1, 32, 4, 8])], "Unsqueeze": [np.array([0])],
+                "Squeeze": [np.array([0])], "Slice": [np.array([0]), np.array([8]), np.array([1])]}[move]
+        attributes = {"MaxPool": {"kernel_shape": [2, 2]}, "Transpose": {"perm": [0, 2, 3, 1]}}.get(move, {})
+        made.append(n.node(move, [made[-1], *(n.const(a) for a in more)], f"move_{n.prefix if isinstance(n, Body) else ''}{len(made)}", **attributes))
+    return made[1:]
+
+
+def _of_captured(n, prefix, v, op):
+    """A body that reads v from outside."""
+    b = Body(n, prefix)
+    return b.graph([], [(b.node(op, [b.node("ReduceMean", [v], keepdims=0)]), F32, [])])
+
+
+def moved(path, moves, body="if", outputs=False, seed=18):
+    """A layer whose moved result a body captures: of an If, a Loop or a Scan, an If inside an If, or (`inside`) one that moves it itself.
+    outputs: what moves make is an output, too. Samples float32[1][3][10][10]."""
+    n = Outer(seed)
+    x = n.node("Conv", ["x", n.const(n.weights(16, 3, 3, 3, fan=27)), n.const(n.small(16))], "stem", kernel_shape=[3, 3])
+    x = n.node("Relu", [x])
+    made, high = [] if body == "inside" else _moves(n, x, moves), _is_high(n, "x")
+    if body == "loop":
+        b = Body(n, "loop/")
+        y = b.graph(_loop_inputs(floats("h")), [(b.node("Identity", ["go"]), BOOL, []), (b.node("Add", ["h", b.node("ReduceMean", [made[-1]], keepdims=0)]), F32, [])])
+        y = n.node("Loop", [n.const(np.int64(3)), n.const(np.array(True)), n.const(np.float32(0))], "steps", body=y)
+    elif body == "scan":
+        b = Body(n, "cell/")
+        y = b.graph([floats("xt", 3, 10, 10)], [(b.node("Add", [b.node("ReduceMean", ["xt"], keepdims=0), b.node("ReduceMax", [made[-1]], keepdims=0)]), F32, [])])
+        y = n.node("Scan", ["x"], "over", body=y, num_scan_inputs=1)
+    else:
+        b = Body(n, "part/")
+        v = _moves(b, b.node("Conv", [x, b.const(b.weights(16, 16, 1, 1, fan=16), "w")], "layer"), moves)[-1] if body == "inside" else made[-1]
+        then = _of_captured(n, "a/", v, "Neg")
+        if body != "if":
+            b.nodes.append(helper.make_node("If", [high], ["part/y"], name="part/choose", then_branch=then, else_branch=_of_captured(n, "b/", v, "Abs")))
+            then = b.graph([], [("part/y", F32, [])])
+        y = n.node("If", [high], "choose", then_branch=then, else_branch=_of_captured(n, "c/", x if body == "inside" else v, "Abs"))
+    n.save_shaped(path, [floats("x", 1, 3, 10, 10)], [(n.node("Reshape", [y, n.const(np.array([1, 1]))]), [1, 1]), *((v, None) for v in made if outputs)])
+    return _samples(n, 24, 1, 3, 10, 10)
 
 
 def loop(path, seed=12):

@@ -73,6 +73,10 @@ bool oct_rounds_inputs_at_load(const oct_graph *g, int node);
  * so that the runtime does not round. From opset 13 on, and where the input has a known dimension of more than 1 after
  * the first. Subgraphs are not changed. */
 oct_status oct_keep_real_layers(oct_graph *g, oct_err *err);
+/* In a written graph and its subgraphs: what a subgraph captures behind a DequantizeLinear and nodes that only move its
+ * result gets a pair of quantizers of its own, without which ONNX Runtime ends the process when it loads the file.
+ * Values do not change. */
+oct_status oct_keep_moved_captures(oct_graph *g, oct_err *err);
 
 /* Makes node id, which picks rows of a table by its input 1 (oct_op.picks), pick quantized rows. q->qvals: 8 bits,
  * [rows][columns], or if not by_rows, [columns][rows] (then the rank of input 1 must be known). q->n: the number of

@@ -353,6 +353,8 @@ oct_status oct_conversion_close_ends(oct_conversion *c, oct_err *err)
     oct_status st = OCT_OK;
     for (size_t i = 0; i < c->n_end && st == OCT_OK; i++)
         st = close_end(c, &c->end[i], &b, err);
+    if (st == OCT_OK && c->n_end && !oct_target_rules_of(c->o.job.target)->never_in_ort)
+        st = oct_keep_moved_captures(c->m->graph, err);
     if (st == OCT_OK && b.len)
         st = b.failed ? oct_nomem(err) : oct_model_set_meta(c->m, OCT_ENDS_KEY, oct_buf_str(&b), err);
     oct_buf_free(&b);

@@ -485,6 +485,8 @@ static oct_status rewrite(const oct_qjob *j, oct_graph *g, const oct_pass_log *l
     if (j->opts.source == OCT_F16 ||
         (j->opts.source == OCT_BF16 && oct_target_rules_of(j->opts.target)->bfloat16 != OCT_BFLOAT16_NEVER))
         OCT_TRY(oct_source_write(g, j->opts.source, err));
+    if (!oct_target_rules_of(j->opts.target)->never_in_ort)
+        OCT_TRY(oct_keep_moved_captures(g, err));
     return oct_graph_check(g, err);
 }
 

@@ -302,15 +302,6 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
     return real;
 }
 
-/* Whether a body reads what a node has only moved. ONNX Runtime 1.32 ends the process when it loads a file where a
- * DequantizeLinear stands before such a node: it wants to move it behind the node, and forgets captures. So the node
- * moves integers, and is followed by a DequantizeLinear of its own. */
-static bool is_moved_into_body(const oct_qjob *j, int id)
-{
-    const int v = j->g->node[id].out[0];
-    return oct_op_of(j->g, id)->quant == OCT_QUANT_SAME && v >= 0 && oct_value_is_captured(&j->g->value[v]);
-}
-
 /* The reason why running a candidate on integers has no benefit, or NULL: all its data inputs are available as
  * integers, and an output is read as integers. */
 static const char *does_not_pay(const oct_qjob *j, int id)
@@ -325,7 +316,7 @@ static const char *does_not_pay(const oct_qjob *j, int id)
     }
     for (int k = 0; k < n->n_out; k++)
         read |= n->out[k] >= 0 && oct_is_read_as_integers(j, n->out[k], false);
-    read |= oct_target_rules_of(j->opts.target)->everywhere || is_moved_into_body(j, id);
+    read |= oct_target_rules_of(j->opts.target)->everywhere;
     return !read ? "nothing that runs on integers reads its result" : any ? NULL : "all its inputs are constants";
 }
 
