@@ -27,6 +27,227 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Ten thousand names keep their first number, and no other name has one. */
+static void names_have_numbers(void **state)
+{
+    enum { MANY = 10000 };
+    oct_arena *a = oct_arena_create();
+    oct_name_map m;
+    assert_non_null(a);
+    assert_int_equal(oct_name_map_init(&m, MANY, a, NULL), OCT_OK);
+    assert_true(oct_name_map_find(&m, "v0") == SIZE_MAX);
+    for (size_t i = 0; i < MANY; i++)
+        oct_name_map_add(&m, oct_arena_printf(a, "v%zu", i), i);
+    for (size_t i = 0; i < MANY; i++)
+        oct_name_map_add(&m, oct_arena_printf(a, "v%zu", i), i + 1);
+    assert_int_equal(m.n, MANY);
+    for (size_t i = 0; i < MANY; i++)
+        if (oct_name_map_find(&m, oct_arena_printf(a, "v%zu", i)) != i)
+            fail_msg("'v%zu' has number %zu, %zu is expected", i, oct_name_map_find(&m, oct_arena_printf(a, "v%zu", i)),
+                     i);
+    assert_true(oct_name_map_find(&m, "v10000") == SIZE_MAX && oct_name_map_find(&m, "") == SIZE_MAX);
+    oct_arena_destroy(a);
+}
+
+static void words_know_their_place(void **state)
+{
+    static const char *const known[] = { "static", "float" };
+    oct_err err = OCT_ERR_INIT;
+    oct_words w = { .label = "f", .next = " # a comment\n\n  one two # rest\r\n\tlast" };
+    assert_true(oct_words_line(&w) && oct_words_done(&w));
+    assert_true(oct_words_line(&w) && oct_words_done(&w));
+    assert_true(oct_words_line(&w) && !oct_words_done(&w));
+    assert_ptr_equal(w.at, w.line + 2);
+    w.at += strlen("one two");
+    assert_true(oct_words_done(&w));
+    assert_true(oct_words_line(&w) && !oct_words_done(&w));
+    assert_int_equal(oct_words_fault(&w, w.at, &err, "%s!", "no"), OCT_EMALFORMED);
+    assert_string_equal(err.text, "f:4:2: no!");
+    err = (oct_err)OCT_ERR_INIT;
+    oct_words_unknown(&w, w.at, "scheme", "statik", known, 2, &err);
+    assert_string_equal(err.text, "f:4:2: there is no scheme 'statik'");
+    assert_string_equal(err.hint, "did you mean 'static'?");
+    err = (oct_err)OCT_ERR_INIT;
+    oct_words_unknown(&w, w.at, "scheme", "elephant", known, 2, &err);
+    assert_string_equal(err.hint, "one of static, float");
+    assert_false(oct_words_line(&w));
+}
+
+typedef struct words_rule {
+    bool last;
+    int count;
+    int64_t large;
+    double share;
+    const char *name;
+} words_rule;
+
+static oct_status read_rule_name(oct_words *w, void *self, oct_err *err)
+{
+    return oct_words_rest(w, "the name", &((words_rule *)self)->name, err);
+}
+
+static const oct_words_key rule_keys[] = {
+    { "name", .read = read_rule_name, .required = true },
+    { "order", OCT_WORDS_CHOICE(words_rule, last, "order", "first", "last") },
+    { "share", OCT_WORDS_NUMBER(words_rule, share, 0, 1), .again = true },
+    { "count", OCT_WORDS_WHOLE(words_rule, count, -1, 9) },
+    { "large", OCT_WORDS_WHOLE(words_rule, large, 0, 1e15) },
+    { "remark" },
+};
+
+static oct_status read_rule(const char *text, words_rule *r, oct_arena *a, oct_err *err)
+{
+    oct_words w = { .label = "f", .next = text, .arena = a };
+    *err = (oct_err)OCT_ERR_INIT;
+    return oct_words_read(&w, &(oct_words_format){ .key = rule_keys, .n = OCT_COUNT(rule_keys) }, r, err);
+}
+
+/* A table of keys reads values of every kind, and says what is wrong with a text, and where. */
+static void words_read_by_tables(void **state)
+{
+    static const char *const wrong[][2] = {
+        { "name x\nordr last", "f:2:1: there is no key 'ordr'" },
+        { "name x\norder lst", "f:2:7: there is no order 'lst'" },
+        { "name x\norder", "f:2:6: the order is missing" },
+        { "name x\norder last one", "f:2:12: the end of the line is expected" },
+        { "name x\norder last\norder last", "f:3:1: 'order' stands in two lines" },
+        { "share 1.5", "f:1:7: '1.5' is no number from 0 to 1" },
+        { "share inf", "f:1:7: 'inf' is no number from 0 to 1" },
+        { "share 0x1", "f:1:7: '0x1' is no number from 0 to 1" },
+        { "share # none", "f:1:7: a number from 0 to 1 is missing" },
+        { "count 1.5", "f:1:7: '1.5' is no whole number from -1 to 9" },
+        { "count 10", "f:1:7: '10' is no whole number from -1 to 9" },
+        { "name  ", "f:1:7: the name is missing" },
+        { "count 1", "f: the line 'name' is missing" },
+    };
+    oct_arena *a = oct_arena_create();
+    oct_err err = OCT_ERR_INIT;
+    words_rule r = { 0 };
+    assert_non_null(a);
+    assert_int_equal(read_rule("\xef\xbb\xbfname  a b \r\norder\tlast # which\nshare 1\nshare .25\ncount -1\n"
+                               "large 1e15\nremark anything # at all\n",
+                               &r, a, &err),
+                     OCT_OK);
+    assert_string_equal(r.name, "a b");
+    assert_true(r.last && r.count == -1 && r.large == 1000000000000000 && r.share == 0.25);
+    for (size_t i = 0; i < OCT_COUNT(wrong); i++) {
+        assert_int_equal(read_rule(wrong[i][0], &r, a, &err), OCT_EMALFORMED);
+        assert_string_equal(err.text, wrong[i][1]);
+    }
+    read_rule("name x\norder lst", &r, a, &err);
+    assert_string_equal(err.hint, "did you mean 'last'?");
+    oct_arena_destroy(a);
+}
+
+/* Texts in quotes, whole numbers of 64 bits, and float32. */
+static void words_have_kinds(void **state)
+{
+    static const char *const bad[] = { "a", "\"a", "\"\\z\"", "\"\\x00\"", "\"\\x4\"", "\"\\" };
+    oct_arena *a = oct_arena_create();
+    oct_err err = OCT_ERR_INIT;
+    oct_words w = { .label = "f",
+                    .next = "\"a \\\"\\\\\\x41#\" 18446744073709551615 1e-3 18446744073709551616\nrest",
+                    .arena = a };
+    char *text;
+    uint64_t n;
+    float v;
+    assert_non_null(a);
+    assert_true(oct_words_line(&w));
+    assert_int_equal(oct_words_quoted(&w, &text, &err), OCT_OK);
+    assert_string_equal(text, "a \"\\A#");
+    assert_int_equal(oct_words_count(&w, UINT64_MAX, &n, &err), OCT_OK);
+    assert_true(n == UINT64_MAX);
+    assert_int_equal(oct_words_f32(&w, &v, &err), OCT_OK);
+    assert_true(v == 1e-3f);
+    assert_int_equal(oct_words_count(&w, UINT64_MAX, &n, &err), OCT_EMALFORMED);
+    assert_int_equal(oct_words_count(&w, 5, &n, &err), OCT_EMALFORMED);
+    for (size_t i = 0; i < OCT_COUNT(bad); i++) {
+        oct_words b = { .label = "f", .next = bad[i], .arena = a };
+        assert_true(oct_words_line(&b));
+        assert_int_equal(oct_words_quoted(&b, &text, &err), OCT_EMALFORMED);
+    }
+    oct_words cut = { .label = "f", .next = "one\0two", .limit = NULL };
+    cut.limit = cut.next + 7; /* a text with a size may hold a NUL */
+    assert_true(oct_words_line(&cut));
+    assert_false(oct_word_is(oct_words_take(&cut), "one"));
+    assert_false(oct_words_line(&cut));
+    oct_arena_destroy(a);
+}
+
+/* A file of two sections, byte by byte; FNV-1a is computed here anew. */
+static void sections_are_these_bytes(void **state)
+{
+    static const oct_sections_form form = { "octet-test", 7, "a test", "make it again" },
+                                   next = { "octet-test", 8, "", "" };
+    static const char want[] =
+        "octet-test 7\n\1\0\0\0\3\0\0\0\0\0\0\0abc\377\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\10\0\0\0\0\0\0\0";
+    enum { N = sizeof want - 1 };
+    char path[] = "/tmp/octet_test_XXXXXX";
+    oct_err err = OCT_ERR_INIT;
+    oct_sections_out out;
+    oct_buf b = OCT_BUF_INIT, none = OCT_BUF_INIT;
+    oct_map m;
+    close(mkstemp(path));
+    assert_int_equal(oct_sections_create(&out, &form, path, &err), OCT_OK);
+    oct_buf_puts(&b, "abc");
+    assert_int_equal(oct_sections_add(&out, 1, &b, &err), OCT_OK);
+    assert_int_equal(oct_sections_add(&out, 511, &none, &err), OCT_OK);
+    none.failed = true;
+    assert_int_equal(oct_sections_add(&out, 2, &none, &err), OCT_ENOMEM);
+    assert_int_equal(oct_sections_commit(&out, &err), OCT_OK);
+    assert_int_equal(oct_map_open(&m, path, &err), OCT_OK);
+    assert_int_equal(m.size, N + 8);
+    assert_memory_equal(m.data, want, N);
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < N; i++)
+        h = (h ^ m.data[i]) * 1099511628211u;
+    assert_int_equal(oct_le_u64(m.data + N), h);
+
+    oct_bytes all, one;
+    uint32_t tag;
+    assert_int_equal(oct_sections_open(&form, m.data, m.size, path, &all, &err), OCT_OK);
+    assert_true(oct_section_next(&all, &tag, &one) && tag == 1 && one.n == 3 && memcmp(one.p, "abc", 3) == 0);
+    assert_true(oct_section_next(&all, &tag, &one) && tag == 511 && one.n == 0);
+    assert_true(!oct_section_next(&all, &tag, &one) && !all.bad);
+    assert_int_equal(oct_sections_open(&next, m.data, m.size, path, &all, &err), OCT_EUNSUPPORTED);
+    for (size_t n = 0; n < m.size; n++)
+        assert_int_equal(oct_sections_open(&form, m.data, n, path, &all, &err), OCT_EMALFORMED);
+    uint8_t *bad = test_malloc(m.size);
+    for (size_t i = 0; i < m.size * 8; i++) {
+        memcpy(bad, m.data, m.size);
+        bad[i / 8] ^= (uint8_t)(1 << i % 8);
+        const oct_status s = oct_sections_open(&form, bad, m.size, path, &all, &err);
+        assert_int_equal(s, i / 8 == 11 || i / 8 == 12 ? OCT_EUNSUPPORTED : OCT_EMALFORMED);
+    }
+    test_free(bad);
+    oct_map_close(&m);
+    oct_buf_free(&b);
+    unlink(path);
+}
+
+static void texts_of_bytes_end_in_themselves(void **state)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_buf_add_text(&b, NULL);
+    oct_buf_add_text(&b, "");
+    oct_buf_add_text(&b, "ab");
+    assert_memory_equal(b.data, "\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0ab\0", 28);
+    oct_bytes r = { (const uint8_t *)b.data, b.len, false };
+    assert_null(oct_bytes_text(&r));
+    assert_string_equal(oct_bytes_text(&r), "");
+    assert_string_equal(oct_bytes_text(&r), "ab");
+    assert_true(!r.n && !r.bad);
+    for (size_t i = 25; i < 28; i++) { /* NUL within, or none at the end */
+        char bad[28];
+        memcpy(bad, b.data, sizeof bad);
+        bad[i] = bad[i] ? 0 : 'c';
+        oct_bytes s = { (const uint8_t *)bad + 17, 11, false };
+        assert_null(oct_bytes_text(&s));
+        assert_true(s.bad);
+    }
+    oct_buf_free(&b);
+}
+
 /* The digests are Python's hashlib's; lengths around the ends of blocks, taken in parts of many sizes. */
 static void digests_are_sha256(void **state)
 {
@@ -339,20 +560,6 @@ static void json_lists(void **state)
     oct_buf_free(&b);
 }
 
-static void json_is_utf8(void **state)
-{
-    oct_buf b = OCT_BUF_INIT;
-    oct_json j = OCT_JSON_INIT(&b);
-    oct_json_open(&j, NULL, '[');
-    oct_json_str(&j, NULL, "\xff\xc3 \u2028\xc2\x85\x7f\U000e0041 gr\u00f6\u00dfe \ufffd");
-    oct_json_str(&j, NULL, "::a ::b ##[c :: ##");
-    oct_json_close(&j);
-    assert_string_equal(oct_buf_str(&b),
-                        "[\n  \"\\\\xff\\\\xc3 \\u2028\\u0085\\u007f\\udb40\\udc41 gr\u00f6\u00dfe \ufffd\",\n"
-                        "  \"\\u003a:a \\u003a:b \\u0023#[c :: ##\"\n]\n");
-    oct_buf_free(&b);
-}
-
 /* The same calls, into text and into a document. */
 static void put_sample(oct_json *j)
 {
@@ -435,6 +642,20 @@ static void documents_without_memory(void **state)
     }
 }
 
+static void json_is_utf8(void **state)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_json j = OCT_JSON_INIT(&b);
+    oct_json_open(&j, NULL, '[');
+    oct_json_str(&j, NULL, "\xff\xc3 \u2028\xc2\x85\x7f\U000e0041 gr\u00f6\u00dfe \ufffd");
+    oct_json_str(&j, NULL, "::a ::b ##[c :: ##");
+    oct_json_close(&j);
+    assert_string_equal(oct_buf_str(&b),
+                        "[\n  \"\\\\xff\\\\xc3 \\u2028\\u0085\\u007f\\udb40\\udc41 gr\u00f6\u00dfe \ufffd\",\n"
+                        "  \"\\u003a:a \\u003a:b \\u0023#[c :: ##\"\n]\n");
+    oct_buf_free(&b);
+}
+
 static void cleaned(const char *text, bool ascii, const char *want)
 {
     oct_buf b = OCT_BUF_INIT;
@@ -492,86 +713,6 @@ static void output_appears_only_on_commit(void **state)
     unlink(path);
     assert_int_equal(rmdir(dir), 0); /* nothing else was left */
     assert_int_equal(oct_map_open(&m, path, &err), OCT_EIO);
-}
-
-static void say_path(void *arg, const char *path)
-{
-    snprintf(arg, 200, "%s", path);
-}
-
-static void write_word(const char *path, const char *word)
-{
-    oct_out o;
-    oct_err err = OCT_ERR_INIT;
-    assert_int_equal(oct_out_open(&o, path, &err), OCT_OK);
-    oct_out_write(&o, word, strlen(word));
-    assert_int_equal(oct_out_commit(&o, &err), OCT_OK);
-}
-
-static void expect_word(const char *path, const char *word)
-{
-    char *data;
-    size_t n;
-    assert_int_equal(oct_read_all(path, 100, &data, &n, NULL), OCT_OK);
-    assert_string_equal(data, word);
-    oct_free(data);
-}
-
-/* Sealed, an output can be read, and what is in its place is still the old file; a link stays one, and so do the
- * rights. */
-static void output_takes_its_place_last(void **state)
-{
-    char dir[] = "/tmp/oct_base_XXXXXX", file[64], link[64], part[64], left[64], said[200] = "";
-    oct_err err = OCT_ERR_INIT;
-    oct_out o, p;
-    oct_map m;
-    struct stat st;
-    assert_non_null(mkdtemp(dir));
-    snprintf(file, sizeof file, "%s/file", dir);
-    snprintf(link, sizeof link, "%s/link", dir);
-    snprintf(part, sizeof part, "%s/part", dir);
-    snprintf(left, sizeof left, "%s/.x.octet-abc012", dir);
-    write_word(file, "old");
-    assert_int_equal(chmod(file, 0640), 0);
-    assert_int_equal(symlink("file", link), 0);
-    write_word(left, "");
-    oct_out_on_leftover(say_path, said);
-    assert_int_equal(oct_out_open(&o, link, &err), OCT_OK);
-    oct_out_on_leftover(NULL, NULL);
-    assert_string_equal(said, left);
-    oct_out_write(&o, "new", 3);
-    assert_int_equal(oct_out_seal(&o, &err), OCT_OK);
-    assert_int_equal(oct_out_map(&o, &m, &err), OCT_OK);
-    assert_int_equal(m.size, 3);
-    assert_memory_equal(m.data, "new", 3);
-    oct_map_close(&m);
-    expect_word(file, "old");
-    assert_int_equal(oct_out_commit(&o, &err), OCT_OK);
-    expect_word(file, "new");
-    assert_int_equal(lstat(link, &st), 0);
-    assert_true(S_ISLNK(st.st_mode));
-    assert_int_equal(stat(file, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0640);
-    for (int round = 0; round < 2;
-         round++) { /* the second cannot be put where a folder is by then: the first goes, if it was not there */
-        assert_int_equal(oct_out_open(&p, part, &err), OCT_OK);
-        assert_int_equal(oct_out_open(&o, file, &err), OCT_OK);
-        unlink(file);
-        assert_int_equal(mkdir(file, 0700), 0);
-        assert_int_equal(oct_out_commit_both(&p, &o, &err), OCT_EIO);
-        rmdir(file);
-        assert_int_equal(oct_path_exists(part), round);
-        write_word(part, "there");
-    }
-    assert_true(oct_same_output(file, link));
-    assert_true(oct_same_output("-", "/dev/fd/1"));
-    assert_false(oct_same_output(file, part));
-    oct_out_claim(part);
-    assert_int_equal(oct_map_open(&m, part, &err), OCT_EUSAGE);
-    unlink(left);
-    unlink(link);
-    unlink(part);
-    assert_int_equal(rmdir(dir), 0);
 }
 
 /* Nothing waits for the other end of a FIFO; a descriptor's name is as good as the descriptor. */
@@ -1004,225 +1145,84 @@ static void failures_are_forwarded(void **state)
     assert_int_equal(fails_within(NULL), OCT_ENUMERIC); /* though there is no record that could hold it */
 }
 
-/* A file of two sections, byte by byte; FNV-1a is computed here anew. */
-static void sections_are_these_bytes(void **state)
+static void say_path(void *arg, const char *path)
 {
-    static const oct_sections_form form = { "octet-test", 7, "a test", "make it again" },
-                                   next = { "octet-test", 8, "", "" };
-    static const char want[] =
-        "octet-test 7\n\1\0\0\0\3\0\0\0\0\0\0\0abc\377\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\10\0\0\0\0\0\0\0";
-    enum { N = sizeof want - 1 };
-    char path[] = "/tmp/octet_test_XXXXXX";
+    snprintf(arg, 200, "%s", path);
+}
+
+static void write_word(const char *path, const char *word)
+{
+    oct_out o;
     oct_err err = OCT_ERR_INIT;
-    oct_sections_out out;
-    oct_buf b = OCT_BUF_INIT, none = OCT_BUF_INIT;
+    assert_int_equal(oct_out_open(&o, path, &err), OCT_OK);
+    oct_out_write(&o, word, strlen(word));
+    assert_int_equal(oct_out_commit(&o, &err), OCT_OK);
+}
+
+static void expect_word(const char *path, const char *word)
+{
+    char *data;
+    size_t n;
+    assert_int_equal(oct_read_all(path, 100, &data, &n, NULL), OCT_OK);
+    assert_string_equal(data, word);
+    oct_free(data);
+}
+
+/* Sealed, an output can be read, and what is in its place is still the old file; a link stays one, and so do the
+ * rights. */
+static void output_takes_its_place_last(void **state)
+{
+    char dir[] = "/tmp/oct_base_XXXXXX", file[64], link[64], part[64], left[64], said[200] = "";
+    oct_err err = OCT_ERR_INIT;
+    oct_out o, p;
     oct_map m;
-    close(mkstemp(path));
-    assert_int_equal(oct_sections_create(&out, &form, path, &err), OCT_OK);
-    oct_buf_puts(&b, "abc");
-    assert_int_equal(oct_sections_add(&out, 1, &b, &err), OCT_OK);
-    assert_int_equal(oct_sections_add(&out, 511, &none, &err), OCT_OK);
-    none.failed = true;
-    assert_int_equal(oct_sections_add(&out, 2, &none, &err), OCT_ENOMEM);
-    assert_int_equal(oct_sections_commit(&out, &err), OCT_OK);
-    assert_int_equal(oct_map_open(&m, path, &err), OCT_OK);
-    assert_int_equal(m.size, N + 8);
-    assert_memory_equal(m.data, want, N);
-    uint64_t h = 14695981039346656037u;
-    for (size_t i = 0; i < N; i++)
-        h = (h ^ m.data[i]) * 1099511628211u;
-    assert_int_equal(oct_le_u64(m.data + N), h);
-
-    oct_bytes all, one;
-    uint32_t tag;
-    assert_int_equal(oct_sections_open(&form, m.data, m.size, path, &all, &err), OCT_OK);
-    assert_true(oct_section_next(&all, &tag, &one) && tag == 1 && one.n == 3 && memcmp(one.p, "abc", 3) == 0);
-    assert_true(oct_section_next(&all, &tag, &one) && tag == 511 && one.n == 0);
-    assert_true(!oct_section_next(&all, &tag, &one) && !all.bad);
-    assert_int_equal(oct_sections_open(&next, m.data, m.size, path, &all, &err), OCT_EUNSUPPORTED);
-    for (size_t n = 0; n < m.size; n++)
-        assert_int_equal(oct_sections_open(&form, m.data, n, path, &all, &err), OCT_EMALFORMED);
-    uint8_t *bad = test_malloc(m.size);
-    for (size_t i = 0; i < m.size * 8; i++) {
-        memcpy(bad, m.data, m.size);
-        bad[i / 8] ^= (uint8_t)(1 << i % 8);
-        const oct_status s = oct_sections_open(&form, bad, m.size, path, &all, &err);
-        assert_int_equal(s, i / 8 == 11 || i / 8 == 12 ? OCT_EUNSUPPORTED : OCT_EMALFORMED);
-    }
-    test_free(bad);
+    struct stat st;
+    assert_non_null(mkdtemp(dir));
+    snprintf(file, sizeof file, "%s/file", dir);
+    snprintf(link, sizeof link, "%s/link", dir);
+    snprintf(part, sizeof part, "%s/part", dir);
+    snprintf(left, sizeof left, "%s/.x.octet-abc012", dir);
+    write_word(file, "old");
+    assert_int_equal(chmod(file, 0640), 0);
+    assert_int_equal(symlink("file", link), 0);
+    write_word(left, "");
+    oct_out_on_leftover(say_path, said);
+    assert_int_equal(oct_out_open(&o, link, &err), OCT_OK);
+    oct_out_on_leftover(NULL, NULL);
+    assert_string_equal(said, left);
+    oct_out_write(&o, "new", 3);
+    assert_int_equal(oct_out_seal(&o, &err), OCT_OK);
+    assert_int_equal(oct_out_map(&o, &m, &err), OCT_OK);
+    assert_int_equal(m.size, 3);
+    assert_memory_equal(m.data, "new", 3);
     oct_map_close(&m);
-    oct_buf_free(&b);
-    unlink(path);
-}
-
-static void texts_of_bytes_end_in_themselves(void **state)
-{
-    oct_buf b = OCT_BUF_INIT;
-    oct_buf_add_text(&b, NULL);
-    oct_buf_add_text(&b, "");
-    oct_buf_add_text(&b, "ab");
-    assert_memory_equal(b.data, "\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0ab\0", 28);
-    oct_bytes r = { (const uint8_t *)b.data, b.len, false };
-    assert_null(oct_bytes_text(&r));
-    assert_string_equal(oct_bytes_text(&r), "");
-    assert_string_equal(oct_bytes_text(&r), "ab");
-    assert_true(!r.n && !r.bad);
-    for (size_t i = 25; i < 28; i++) { /* NUL within, or none at the end */
-        char bad[28];
-        memcpy(bad, b.data, sizeof bad);
-        bad[i] = bad[i] ? 0 : 'c';
-        oct_bytes s = { (const uint8_t *)bad + 17, 11, false };
-        assert_null(oct_bytes_text(&s));
-        assert_true(s.bad);
+    expect_word(file, "old");
+    assert_int_equal(oct_out_commit(&o, &err), OCT_OK);
+    expect_word(file, "new");
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    for (int round = 0; round < 2;
+         round++) { /* the second cannot be put where a folder is by then: the first goes, if it was not there */
+        assert_int_equal(oct_out_open(&p, part, &err), OCT_OK);
+        assert_int_equal(oct_out_open(&o, file, &err), OCT_OK);
+        unlink(file);
+        assert_int_equal(mkdir(file, 0700), 0);
+        assert_int_equal(oct_out_commit_both(&p, &o, &err), OCT_EIO);
+        rmdir(file);
+        assert_int_equal(oct_path_exists(part), round);
+        write_word(part, "there");
     }
-    oct_buf_free(&b);
-}
-
-static void words_know_their_place(void **state)
-{
-    static const char *const known[] = { "static", "float" };
-    oct_err err = OCT_ERR_INIT;
-    oct_words w = { .label = "f", .next = " # a comment\n\n  one two # rest\r\n\tlast" };
-    assert_true(oct_words_line(&w) && oct_words_done(&w));
-    assert_true(oct_words_line(&w) && oct_words_done(&w));
-    assert_true(oct_words_line(&w) && !oct_words_done(&w));
-    assert_ptr_equal(w.at, w.line + 2);
-    w.at += strlen("one two");
-    assert_true(oct_words_done(&w));
-    assert_true(oct_words_line(&w) && !oct_words_done(&w));
-    assert_int_equal(oct_words_fault(&w, w.at, &err, "%s!", "no"), OCT_EMALFORMED);
-    assert_string_equal(err.text, "f:4:2: no!");
-    err = (oct_err)OCT_ERR_INIT;
-    oct_words_unknown(&w, w.at, "scheme", "statik", known, 2, &err);
-    assert_string_equal(err.text, "f:4:2: there is no scheme 'statik'");
-    assert_string_equal(err.hint, "did you mean 'static'?");
-    err = (oct_err)OCT_ERR_INIT;
-    oct_words_unknown(&w, w.at, "scheme", "elephant", known, 2, &err);
-    assert_string_equal(err.hint, "one of static, float");
-    assert_false(oct_words_line(&w));
-}
-
-typedef struct words_rule {
-    bool last;
-    int count;
-    int64_t large;
-    double share;
-    const char *name;
-} words_rule;
-
-static oct_status read_rule_name(oct_words *w, void *self, oct_err *err)
-{
-    return oct_words_rest(w, "the name", &((words_rule *)self)->name, err);
-}
-
-static const oct_words_key rule_keys[] = {
-    { "name", .read = read_rule_name, .required = true },
-    { "order", OCT_WORDS_CHOICE(words_rule, last, "order", "first", "last") },
-    { "share", OCT_WORDS_NUMBER(words_rule, share, 0, 1), .again = true },
-    { "count", OCT_WORDS_WHOLE(words_rule, count, -1, 9) },
-    { "large", OCT_WORDS_WHOLE(words_rule, large, 0, 1e15) },
-    { "remark" },
-};
-
-static oct_status read_rule(const char *text, words_rule *r, oct_arena *a, oct_err *err)
-{
-    oct_words w = { .label = "f", .next = text, .arena = a };
-    *err = (oct_err)OCT_ERR_INIT;
-    return oct_words_read(&w, &(oct_words_format){ .key = rule_keys, .n = OCT_COUNT(rule_keys) }, r, err);
-}
-
-/* A table of keys reads values of every kind, and says what is wrong with a text, and where. */
-static void words_read_by_tables(void **state)
-{
-    static const char *const wrong[][2] = {
-        { "name x\nordr last", "f:2:1: there is no key 'ordr'" },
-        { "name x\norder lst", "f:2:7: there is no order 'lst'" },
-        { "name x\norder", "f:2:6: the order is missing" },
-        { "name x\norder last one", "f:2:12: the end of the line is expected" },
-        { "name x\norder last\norder last", "f:3:1: 'order' stands in two lines" },
-        { "share 1.5", "f:1:7: '1.5' is no number from 0 to 1" },
-        { "share inf", "f:1:7: 'inf' is no number from 0 to 1" },
-        { "share 0x1", "f:1:7: '0x1' is no number from 0 to 1" },
-        { "share # none", "f:1:7: a number from 0 to 1 is missing" },
-        { "count 1.5", "f:1:7: '1.5' is no whole number from -1 to 9" },
-        { "count 10", "f:1:7: '10' is no whole number from -1 to 9" },
-        { "name  ", "f:1:7: the name is missing" },
-        { "count 1", "f: the line 'name' is missing" },
-    };
-    oct_arena *a = oct_arena_create();
-    oct_err err = OCT_ERR_INIT;
-    words_rule r = { 0 };
-    assert_non_null(a);
-    assert_int_equal(read_rule("\xef\xbb\xbfname  a b \r\norder\tlast # which\nshare 1\nshare .25\ncount -1\n"
-                               "large 1e15\nremark anything # at all\n",
-                               &r, a, &err),
-                     OCT_OK);
-    assert_string_equal(r.name, "a b");
-    assert_true(r.last && r.count == -1 && r.large == 1000000000000000 && r.share == 0.25);
-    for (size_t i = 0; i < OCT_COUNT(wrong); i++) {
-        assert_int_equal(read_rule(wrong[i][0], &r, a, &err), OCT_EMALFORMED);
-        assert_string_equal(err.text, wrong[i][1]);
-    }
-    read_rule("name x\norder lst", &r, a, &err);
-    assert_string_equal(err.hint, "did you mean 'last'?");
-    oct_arena_destroy(a);
-}
-
-/* Texts in quotes, whole numbers of 64 bits, and float32. */
-static void words_have_kinds(void **state)
-{
-    static const char *const bad[] = { "a", "\"a", "\"\\z\"", "\"\\x00\"", "\"\\x4\"", "\"\\" };
-    oct_arena *a = oct_arena_create();
-    oct_err err = OCT_ERR_INIT;
-    oct_words w = { .label = "f",
-                    .next = "\"a \\\"\\\\\\x41#\" 18446744073709551615 1e-3 18446744073709551616\nrest",
-                    .arena = a };
-    char *text;
-    uint64_t n;
-    float v;
-    assert_non_null(a);
-    assert_true(oct_words_line(&w));
-    assert_int_equal(oct_words_quoted(&w, &text, &err), OCT_OK);
-    assert_string_equal(text, "a \"\\A#");
-    assert_int_equal(oct_words_count(&w, UINT64_MAX, &n, &err), OCT_OK);
-    assert_true(n == UINT64_MAX);
-    assert_int_equal(oct_words_f32(&w, &v, &err), OCT_OK);
-    assert_true(v == 1e-3f);
-    assert_int_equal(oct_words_count(&w, UINT64_MAX, &n, &err), OCT_EMALFORMED);
-    assert_int_equal(oct_words_count(&w, 5, &n, &err), OCT_EMALFORMED);
-    for (size_t i = 0; i < OCT_COUNT(bad); i++) {
-        oct_words b = { .label = "f", .next = bad[i], .arena = a };
-        assert_true(oct_words_line(&b));
-        assert_int_equal(oct_words_quoted(&b, &text, &err), OCT_EMALFORMED);
-    }
-    oct_words cut = { .label = "f", .next = "one\0two", .limit = NULL };
-    cut.limit = cut.next + 7; /* a text with a size may hold a NUL */
-    assert_true(oct_words_line(&cut));
-    assert_false(oct_word_is(oct_words_take(&cut), "one"));
-    assert_false(oct_words_line(&cut));
-    oct_arena_destroy(a);
-}
-
-/* Ten thousand names keep their first number, and no other name has one. */
-static void names_have_numbers(void **state)
-{
-    enum { MANY = 10000 };
-    oct_arena *a = oct_arena_create();
-    oct_name_map m;
-    assert_non_null(a);
-    assert_int_equal(oct_name_map_init(&m, MANY, a, NULL), OCT_OK);
-    assert_true(oct_name_map_find(&m, "v0") == SIZE_MAX);
-    for (size_t i = 0; i < MANY; i++)
-        oct_name_map_add(&m, oct_arena_printf(a, "v%zu", i), i);
-    for (size_t i = 0; i < MANY; i++)
-        oct_name_map_add(&m, oct_arena_printf(a, "v%zu", i), i + 1);
-    assert_int_equal(m.n, MANY);
-    for (size_t i = 0; i < MANY; i++)
-        if (oct_name_map_find(&m, oct_arena_printf(a, "v%zu", i)) != i)
-            fail_msg("'v%zu' has number %zu, %zu is expected", i, oct_name_map_find(&m, oct_arena_printf(a, "v%zu", i)),
-                     i);
-    assert_true(oct_name_map_find(&m, "v10000") == SIZE_MAX && oct_name_map_find(&m, "") == SIZE_MAX);
-    oct_arena_destroy(a);
+    assert_true(oct_same_output(file, link));
+    assert_true(oct_same_output("-", "/dev/fd/1"));
+    assert_false(oct_same_output(file, part));
+    oct_out_claim(part);
+    assert_int_equal(oct_map_open(&m, part, &err), OCT_EUSAGE);
+    unlink(left);
+    unlink(link);
+    unlink(part);
+    assert_int_equal(rmdir(dir), 0);
 }
 
 int main(void)

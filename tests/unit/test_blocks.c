@@ -301,25 +301,6 @@ static void both_forms(void **state)
     }
 }
 
-static void layers_are_told(void **state)
-{
-    oct_graph *g = products();
-    work w = convert(g, (oct_qjob_opts){ 0 }, "name:second - s8/block64/sym - -\nname:third float\n");
-    const oct_layer_decision *d = layer(&w, "first");
-    assert_int_equal(d->scheme, OCT_SCHEME_WEIGHT_ONLY);
-    assert_false(d->integer);
-    assert_int_equal(d->weights, OCT_U4);
-    assert_int_equal(d->block, 32);
-    assert_true(d->sqnr_weights > 18 && d->sqnr_weights < 30);
-    d = layer(&w, "second");
-    assert_int_equal(d->weights, OCT_S8);
-    assert_int_equal(d->block, 64);
-    assert_true(d->sqnr_weights > 40);
-    assert_int_equal(layer(&w, "third")->scheme, OCT_SCHEME_FLOAT);
-    assert_int_equal(layer(&w, "relu")->scheme, OCT_SCHEME_FLOAT);
-    done(&w, g);
-}
-
 /* Products of one matrix in two forms share the value of theirs, in whatever order they come. */
 static void forms_of_one_matrix(void **state)
 {
@@ -358,33 +339,23 @@ static void forms_of_one_matrix(void **state)
     done(&k, g);
 }
 
-/* A matrix in front of data is turned where it is large, and says why not where it is small, or no matrix. */
-static void first_factors_are_turned(void **state)
+static void layers_are_told(void **state)
 {
-    static float real[4100], rounded[4100];
-    for (int dynamic = 0; dynamic < 2; dynamic++) {
-        oct_graph *g = net_graph(17);
-        int x = net_input(g, "x", OCT_F32, "2,96,7"), r = net_random(g, "r", "96,96", 1);
-        net_output(g, NET_NODE(g, "MatMul", "large", "y", r, x));
-        net_output(g, NET_NODE(g, "MatMul", "small", "z", net_random(g, "s", "95,96", 2), x));
-        net_output(g, NET_NODE(g, "MatMul", "stack", "u", net_random(g, "t", "2,96,96", 3), x));
-        const size_t n = net_run(g, real, OCT_COUNT(real));
-        work w =
-            convert(g, (oct_qjob_opts){ .scheme = dynamic ? OCT_SCHEME_DYNAMIC : OCT_SCHEME_WEIGHT_ONLY, .bits = 8 },
-                    NULL);
-        assert_int_equal(layer(&w, "large")->scheme, dynamic ? OCT_SCHEME_DYNAMIC : OCT_SCHEME_WEIGHT_ONLY);
-        assert_string_equal(layer(&w, "small")->why,
-                            "its constant is the first factor, and too small to gain from a transposition");
-        assert_string_equal(
-            layer(&w, "stack")->why,
-            "its constant is the first factor, and not a single matrix, or the rank of its data is unknown");
-        GOOD(oct_qjob_rewrite(w.job, err));
-        assert_int_equal(net_count(g, "Transpose"), 2);
-        assert_int_equal(net_run(g, rounded, OCT_COUNT(rounded)), n);
-        assert_true(net_error(real, rounded, n) < 0.02);
-        assert_true(net_error(real, rounded, n) > 0);
-        done(&w, g);
-    }
+    oct_graph *g = products();
+    work w = convert(g, (oct_qjob_opts){ 0 }, "name:second - s8/block64/sym - -\nname:third float\n");
+    const oct_layer_decision *d = layer(&w, "first");
+    assert_int_equal(d->scheme, OCT_SCHEME_WEIGHT_ONLY);
+    assert_false(d->integer);
+    assert_int_equal(d->weights, OCT_U4);
+    assert_int_equal(d->block, 32);
+    assert_true(d->sqnr_weights > 18 && d->sqnr_weights < 30);
+    d = layer(&w, "second");
+    assert_int_equal(d->weights, OCT_S8);
+    assert_int_equal(d->block, 64);
+    assert_true(d->sqnr_weights > 40);
+    assert_int_equal(layer(&w, "third")->scheme, OCT_SCHEME_FLOAT);
+    assert_int_equal(layer(&w, "relu")->scheme, OCT_SCHEME_FLOAT);
+    done(&w, g);
 }
 
 /* What has no such form stays as it is, and says why. */
@@ -414,6 +385,35 @@ static void stays_float(void **state)
     assert_int_equal(layer(&w, "first")->scheme, OCT_SCHEME_FLOAT);
     assert_int_equal(layer(&w, "second")->scheme, OCT_SCHEME_DYNAMIC);
     done(&w, g);
+}
+
+/* A matrix in front of data is turned where it is large, and says why not where it is small, or no matrix. */
+static void first_factors_are_turned(void **state)
+{
+    static float real[4100], rounded[4100];
+    for (int dynamic = 0; dynamic < 2; dynamic++) {
+        oct_graph *g = net_graph(17);
+        int x = net_input(g, "x", OCT_F32, "2,96,7"), r = net_random(g, "r", "96,96", 1);
+        net_output(g, NET_NODE(g, "MatMul", "large", "y", r, x));
+        net_output(g, NET_NODE(g, "MatMul", "small", "z", net_random(g, "s", "95,96", 2), x));
+        net_output(g, NET_NODE(g, "MatMul", "stack", "u", net_random(g, "t", "2,96,96", 3), x));
+        const size_t n = net_run(g, real, OCT_COUNT(real));
+        work w =
+            convert(g, (oct_qjob_opts){ .scheme = dynamic ? OCT_SCHEME_DYNAMIC : OCT_SCHEME_WEIGHT_ONLY, .bits = 8 },
+                    NULL);
+        assert_int_equal(layer(&w, "large")->scheme, dynamic ? OCT_SCHEME_DYNAMIC : OCT_SCHEME_WEIGHT_ONLY);
+        assert_string_equal(layer(&w, "small")->why,
+                            "its constant is the first factor, and too small to gain from a transposition");
+        assert_string_equal(
+            layer(&w, "stack")->why,
+            "its constant is the first factor, and not a single matrix, or the rank of its data is unknown");
+        GOOD(oct_qjob_rewrite(w.job, err));
+        assert_int_equal(net_count(g, "Transpose"), 2);
+        assert_int_equal(net_run(g, rounded, OCT_COUNT(rounded)), n);
+        assert_true(net_error(real, rounded, n) < 0.02);
+        assert_true(net_error(real, rounded, n) > 0);
+        done(&w, g);
+    }
 }
 
 /* A token model: a table, then products to logits (converted to 16 bits or not), and to keys that attention reads and

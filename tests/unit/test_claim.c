@@ -372,6 +372,38 @@ static void float_fringes_stay(void **state)
     close_graph();
 }
 
+/* The nanoseconds of two layers, each a call (500), a layer (1500), 64 * 256 * 256 products at 1.5 ps and 64 * 256
+ * results at 80 ps, without a part (5000) and its two borders (300 each, and 40 ps for each of 64 * 256 * 4 bytes). */
+static void what_parts_gain(void **state)
+{
+    const double products = 64 * 256 * 256 * 0.0015, results = 64 * 256 * 0.08, copy = 64 * 256 * 4 * 0.04;
+    double gain;
+    open_graph();
+    net_output(g, two_layers("a", input()));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_claim_gain(g, &gain, err));
+    assert_true(fabs(gain - (2 * (500 + 1500 + products + results) - 5000 - 2 * (300 + copy))) < 1e-3);
+    close_graph();
+    open_graph(); /* two parts, with bytes at the borders between them */
+    net_output(g, two_layers("b", unknown("foo", two_layers("a", input()))));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_claim_gain(g, &gain, err));
+    assert_true(fabs(gain - 2 * (2 * (500 + 1500 + products + results) - 5000 - 2 * 300 - copy - copy / 4)) < 1e-3);
+    close_graph();
+    open_graph();
+    net_output(g, relu("r", input()));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_claim_gain(g, &gain, err));
+    assert_true(gain == 0);
+    close_graph();
+    open_graph(); /* too little to be claimed */
+    net_output(g, layer("a", net_input(g, "x", OCT_F32, "1,8"), 8));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_claim_gain(g, &gain, err));
+    assert_true(gain == 0);
+    close_graph();
+}
+
 static int branch(oct_graph *nested, const char *op, int x)
 {
     int v, node;
@@ -556,38 +588,6 @@ static void large_graphs_take_little_time(void **state)
         check_order();
         close_graph();
     }
-}
-
-/* The nanoseconds of two layers, each a call (500), a layer (1500), 64 * 256 * 256 products at 1.5 ps and 64 * 256
- * results at 80 ps, without a part (5000) and its two borders (300 each, and 40 ps for each of 64 * 256 * 4 bytes). */
-static void what_parts_gain(void **state)
-{
-    const double products = 64 * 256 * 256 * 0.0015, results = 64 * 256 * 0.08, copy = 64 * 256 * 4 * 0.04;
-    double gain;
-    open_graph();
-    net_output(g, two_layers("a", input()));
-    GOOD(oct_infer_shapes(g, err));
-    GOOD(oct_claim_gain(g, &gain, err));
-    assert_true(fabs(gain - (2 * (500 + 1500 + products + results) - 5000 - 2 * (300 + copy))) < 1e-3);
-    close_graph();
-    open_graph(); /* two parts, with bytes at the borders between them */
-    net_output(g, two_layers("b", unknown("foo", two_layers("a", input()))));
-    GOOD(oct_infer_shapes(g, err));
-    GOOD(oct_claim_gain(g, &gain, err));
-    assert_true(fabs(gain - 2 * (2 * (500 + 1500 + products + results) - 5000 - 2 * 300 - copy - copy / 4)) < 1e-3);
-    close_graph();
-    open_graph();
-    net_output(g, relu("r", input()));
-    GOOD(oct_infer_shapes(g, err));
-    GOOD(oct_claim_gain(g, &gain, err));
-    assert_true(gain == 0);
-    close_graph();
-    open_graph(); /* too little to be claimed */
-    net_output(g, layer("a", net_input(g, "x", OCT_F32, "1,8"), 8));
-    GOOD(oct_infer_shapes(g, err));
-    GOOD(oct_claim_gain(g, &gain, err));
-    assert_true(gain == 0);
-    close_graph();
 }
 
 int main(void)

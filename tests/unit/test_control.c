@@ -118,6 +118,26 @@ static void loops(void **state)
     oct_graph_destroy(g);
 }
 
+static void loops_without_end(void **state)
+{
+    oct_graph *g = sums(false);
+    oct_plan_opts o = { .max_trips = 100 };
+    oct_plan *p = net_plan(g, &o, NULL);
+    const float x[2] = { 1, 1 }, never[2] = { -1, 0 };
+    const int64_t m = 0;
+    oct_err e = OCT_ERR_INIT;
+    RUN(p, &m, x); /* ends by its condition: 0 + 1 + ... + 6 = 21 */
+    assert_true(floats(p, 0, 2)[0] == 21);
+    assert_int_equal(oct_plan_run(p, (const void *const[]){ &m, never }, &e), OCT_EUNSUPPORTED);
+    assert_int_equal(oct_plan_run(p, (const void *const[]){ &m, never }, NULL), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(e.text, "'loop'"));
+    assert_non_null(strstr(e.text, "100 iterations"));
+    RUN(p, &m, x); /* and is as good as before */
+    assert_true(floats(p, 0, 2)[0] == 21);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
 /* h' = h w, and all rows of h so far are kept in a state that grows; deep: its last row comes of a layer that reads all
  * of them, and what is left of it is a matrix. Inputs: trips, h. */
 static oct_graph *growing(bool deep)
@@ -180,26 +200,6 @@ static void states_grow(void **state)
         oct_plan_destroy(p);
         oct_graph_destroy(g);
     }
-}
-
-static void loops_without_end(void **state)
-{
-    oct_graph *g = sums(false);
-    oct_plan_opts o = { .max_trips = 100 };
-    oct_plan *p = net_plan(g, &o, NULL);
-    const float x[2] = { 1, 1 }, never[2] = { -1, 0 };
-    const int64_t m = 0;
-    oct_err e = OCT_ERR_INIT;
-    RUN(p, &m, x); /* ends by its condition: 0 + 1 + ... + 6 = 21 */
-    assert_true(floats(p, 0, 2)[0] == 21);
-    assert_int_equal(oct_plan_run(p, (const void *const[]){ &m, never }, &e), OCT_EUNSUPPORTED);
-    assert_int_equal(oct_plan_run(p, (const void *const[]){ &m, never }, NULL), OCT_EUNSUPPORTED);
-    assert_non_null(strstr(e.text, "'loop'"));
-    assert_non_null(strstr(e.text, "100 iterations"));
-    RUN(p, &m, x); /* and is as good as before */
-    assert_true(floats(p, 0, 2)[0] == 21);
-    oct_plan_destroy(p);
-    oct_graph_destroy(g);
 }
 
 /* Steps of a body count over all iterations of all runs since profiling began, and from zero when it begins anew. */
@@ -423,6 +423,62 @@ static void shapes_without_end(void **state)
     oct_graph_destroy(g);
 }
 
+/* A Loop whose body holds a quantized product: it runs on integers inside. */
+static oct_graph *quantized_body(void)
+{
+    oct_graph *g = net_graph(13);
+    int m = scalar_input(g, "m", OCT_S64), x = net_input(g, "x", OCT_F32, "1,4");
+    int y = NET_NODE(g, "Loop", "loop", "y", m, -1, x), at = net_last;
+    oct_graph *b = net_nested(g);
+    net_input(b, "i", OCT_S64, "");
+    int go = net_input(b, "go", OCT_BOOL, ""), h = net_input(b, "h", OCT_F32, "1,4");
+    int s = NET_F32(b, "s", "", 0.03125f), ws = NET_F32(b, "ws", "", 0.25f);
+    int z = net_const(b, "z", OCT_U8, "", (const uint8_t[]){ 128 }),
+        wz = net_const(b, "wz", OCT_S8, "", (const int8_t[]){ 0 });
+    int w = net_const(b, "w", OCT_S8, "4,4", (const int8_t[]){ 1, 0, 2, 0, 0, 1, 0, 0, -1, 0, 1, 3, 0, 0, 0, 1 });
+    int q = NET_NODE(b, "QuantizeLinear", "q", "hq", h, s, z),
+        hd = NET_NODE(b, "DequantizeLinear", "dq", "hd", q, s, z);
+    int wd = NET_NODE(b, "DequantizeLinear", "wdq", "wd", w, ws, wz);
+    int mm = NET_NODE(b, "MatMul", "mm", "mm", hd, wd);
+    int q2 = NET_NODE(b, "QuantizeLinear", "q2", "yq", mm, s, z);
+    net_output(b, go);
+    net_output(b, NET_NODE(b, "DequantizeLinear", "dq2", "yd", q2, s, z));
+    net_give(g, at, "body", b);
+    net_output(g, y);
+    return g;
+}
+
+static void bodies_run_on_integers(void **state)
+{
+    oct_graph *g = quantized_body();
+    oct_plan *p = net_plan(g, NULL, NULL);
+    const int64_t m = 3;
+    float x[4] = { 1, -0.5f, 2, 3.25f };
+    static const int8_t w[16] = { 1, 0, 2, 0, 0, 1, 0, 0, -1, 0, 1, 3, 0, 0, 0, 1 };
+    RUN(p, &m, x);
+    for (int r = 0; r < 3; r++) {
+        float next[4];
+        for (int j = 0; j < 4; j++) {
+            float sum = 0; /* all values are multiples of 1/128 and small: exact */
+            for (int k = 0; k < 4; k++)
+                sum += x[k] * 0.25f * (float)w[k * 4 + j];
+            next[j] = 0.03125f * fminf(fmaxf(rintf(sum / 0.03125f), -128), 127);
+        }
+        memcpy(x, next, sizeof x);
+    }
+    for (int j = 0; j < 4; j++)
+        assert_true(floats(p, 0, 4)[j] == x[j]);
+    bool integer = false;
+    for (size_t i = 0; i < oct_plan_n_steps(p); i++) {
+        oct_step_info s = oct_plan_step(p, i);
+        integer |= strcmp(s.op, "MatMul") == 0 && strcmp(s.scheme, "int8") == 0;
+    }
+    assert_true(integer);
+    assert_true(oct_plan_memory_of(p).weights > 0);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
 /* ---- what else plans promise ---- */
 
 /* A length and a scale that are known when the model runs: a form that is taken apart. */
@@ -443,33 +499,6 @@ static void scales_that_are_made(void **state)
     const uint8_t *y = oct_plan_output(p, 0)->data;
     for (int i = 0; i < 3; i++)
         assert_int_equal(y[i], (int)lrint(1 / (1 + exp(-0.5 * (i + 1))) / 0.5));
-    oct_plan_destroy(p);
-    oct_graph_destroy(g);
-}
-
-/* What only plans run, and no plan can: an error that names it. */
-static void lowered_alone(void **state)
-{
-    oct_graph *g = net_graph(17);
-    oct_plan *p = NULL;
-    oct_err e = OCT_ERR_INIT;
-    GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
-    int x = net_input(g, "x", OCT_U8, "2,2"), m = net_input(g, "m", OCT_BOOL, "2"), s = net_input(g, "s", OCT_F32, "");
-    int z = net_input(g, "z", OCT_U8, ""), b = net_input(g, "b", OCT_S32, "2");
-    int kept = NET_NODE(g, "Compress", "kept", "k", x, m); /* the scale is computed, the length too */
-    GOOD(oct_node_set_int(g, g->value[kept].producer, "axis", 0, err));
-    int y = NET_NODE(g, "com.microsoft.QGemm", "gemm", "y", kept, s, z, x, s, z, b, s,
-                     z); /* alpha: the bias has another scale */
-    GOOD(oct_node_set_float(g, g->value[y].producer, "alpha", 2.0f, err));
-    net_output(g, y);
-    oct_status st = oct_plan_create(g, NULL, NULL, &p, &e);
-    const uint8_t in[4] = { 1, 0, 2, 3 }, zero = 0;
-    const int32_t bias[2] = { 0 };
-    const float scale = 0.5f;
-    if (st == OCT_OK)
-        st = oct_plan_run(p, (const void *const[]){ in, (const bool[]){ true, true }, &scale, &zero, bias }, &e);
-    assert_int_equal(st, OCT_EUNSUPPORTED);
-    assert_non_null(strstr(e.text, "'gemm'"));
     oct_plan_destroy(p);
     oct_graph_destroy(g);
 }
@@ -535,6 +564,31 @@ static void iterations_draw(void **state)
     oct_graph_destroy(plain);
 }
 
+/* A branch draws what its node would draw outside of it. */
+static void branches_draw(void **state)
+{
+    oct_graph *g = net_graph(13), *plain = net_graph(13);
+    int c = scalar_input(g, "c", OCT_BOOL), y = NET_NODE(g, "If", "if", "y", c), at = net_last;
+    const char *const attr[2] = { "else_branch", "then_branch" };
+    for (int i = 0; i < 2; i++) {
+        oct_graph *b = net_nested(g);
+        net_output(b, noise(b, "noise", "drawn"));
+        net_give(g, at, attr[i], b);
+    }
+    net_output(g, y);
+    net_output(plain, noise(plain, "noise", "drawn"));
+    oct_plan *p = net_plan(g, NULL, NULL), *q = net_plan(plain, NULL, NULL);
+    RUN(q, NULL);
+    for (uint8_t yes = 0; yes < 2; yes++) {
+        RUN(p, &yes);
+        assert_memory_equal(floats(p, 0, 4), floats(q, 0, 4), 4 * sizeof(float));
+    }
+    oct_plan_destroy(p);
+    oct_plan_destroy(q);
+    oct_graph_destroy(g);
+    oct_graph_destroy(plain);
+}
+
 /* Nodes without a name are told apart by their results, whether the graph is planned as a whole or in stages. */
 static void nameless_draw(void **state)
 {
@@ -566,83 +620,29 @@ static void nameless_draw(void **state)
     }
 }
 
-/* A branch draws what its node would draw outside of it. */
-static void branches_draw(void **state)
+/* What only plans run, and no plan can: an error that names it. */
+static void lowered_alone(void **state)
 {
-    oct_graph *g = net_graph(13), *plain = net_graph(13);
-    int c = scalar_input(g, "c", OCT_BOOL), y = NET_NODE(g, "If", "if", "y", c), at = net_last;
-    const char *const attr[2] = { "else_branch", "then_branch" };
-    for (int i = 0; i < 2; i++) {
-        oct_graph *b = net_nested(g);
-        net_output(b, noise(b, "noise", "drawn"));
-        net_give(g, at, attr[i], b);
-    }
+    oct_graph *g = net_graph(17);
+    oct_plan *p = NULL;
+    oct_err e = OCT_ERR_INIT;
+    GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+    int x = net_input(g, "x", OCT_U8, "2,2"), m = net_input(g, "m", OCT_BOOL, "2"), s = net_input(g, "s", OCT_F32, "");
+    int z = net_input(g, "z", OCT_U8, ""), b = net_input(g, "b", OCT_S32, "2");
+    int kept = NET_NODE(g, "Compress", "kept", "k", x, m); /* the scale is computed, the length too */
+    GOOD(oct_node_set_int(g, g->value[kept].producer, "axis", 0, err));
+    int y = NET_NODE(g, "com.microsoft.QGemm", "gemm", "y", kept, s, z, x, s, z, b, s,
+                     z); /* alpha: the bias has another scale */
+    GOOD(oct_node_set_float(g, g->value[y].producer, "alpha", 2.0f, err));
     net_output(g, y);
-    net_output(plain, noise(plain, "noise", "drawn"));
-    oct_plan *p = net_plan(g, NULL, NULL), *q = net_plan(plain, NULL, NULL);
-    RUN(q, NULL);
-    for (uint8_t yes = 0; yes < 2; yes++) {
-        RUN(p, &yes);
-        assert_memory_equal(floats(p, 0, 4), floats(q, 0, 4), 4 * sizeof(float));
-    }
-    oct_plan_destroy(p);
-    oct_plan_destroy(q);
-    oct_graph_destroy(g);
-    oct_graph_destroy(plain);
-}
-
-/* A Loop whose body holds a quantized product: it runs on integers inside. */
-static oct_graph *quantized_body(void)
-{
-    oct_graph *g = net_graph(13);
-    int m = scalar_input(g, "m", OCT_S64), x = net_input(g, "x", OCT_F32, "1,4");
-    int y = NET_NODE(g, "Loop", "loop", "y", m, -1, x), at = net_last;
-    oct_graph *b = net_nested(g);
-    net_input(b, "i", OCT_S64, "");
-    int go = net_input(b, "go", OCT_BOOL, ""), h = net_input(b, "h", OCT_F32, "1,4");
-    int s = NET_F32(b, "s", "", 0.03125f), ws = NET_F32(b, "ws", "", 0.25f);
-    int z = net_const(b, "z", OCT_U8, "", (const uint8_t[]){ 128 }),
-        wz = net_const(b, "wz", OCT_S8, "", (const int8_t[]){ 0 });
-    int w = net_const(b, "w", OCT_S8, "4,4", (const int8_t[]){ 1, 0, 2, 0, 0, 1, 0, 0, -1, 0, 1, 3, 0, 0, 0, 1 });
-    int q = NET_NODE(b, "QuantizeLinear", "q", "hq", h, s, z),
-        hd = NET_NODE(b, "DequantizeLinear", "dq", "hd", q, s, z);
-    int wd = NET_NODE(b, "DequantizeLinear", "wdq", "wd", w, ws, wz);
-    int mm = NET_NODE(b, "MatMul", "mm", "mm", hd, wd);
-    int q2 = NET_NODE(b, "QuantizeLinear", "q2", "yq", mm, s, z);
-    net_output(b, go);
-    net_output(b, NET_NODE(b, "DequantizeLinear", "dq2", "yd", q2, s, z));
-    net_give(g, at, "body", b);
-    net_output(g, y);
-    return g;
-}
-
-static void bodies_run_on_integers(void **state)
-{
-    oct_graph *g = quantized_body();
-    oct_plan *p = net_plan(g, NULL, NULL);
-    const int64_t m = 3;
-    float x[4] = { 1, -0.5f, 2, 3.25f };
-    static const int8_t w[16] = { 1, 0, 2, 0, 0, 1, 0, 0, -1, 0, 1, 3, 0, 0, 0, 1 };
-    RUN(p, &m, x);
-    for (int r = 0; r < 3; r++) {
-        float next[4];
-        for (int j = 0; j < 4; j++) {
-            float sum = 0; /* all values are multiples of 1/128 and small: exact */
-            for (int k = 0; k < 4; k++)
-                sum += x[k] * 0.25f * (float)w[k * 4 + j];
-            next[j] = 0.03125f * fminf(fmaxf(rintf(sum / 0.03125f), -128), 127);
-        }
-        memcpy(x, next, sizeof x);
-    }
-    for (int j = 0; j < 4; j++)
-        assert_true(floats(p, 0, 4)[j] == x[j]);
-    bool integer = false;
-    for (size_t i = 0; i < oct_plan_n_steps(p); i++) {
-        oct_step_info s = oct_plan_step(p, i);
-        integer |= strcmp(s.op, "MatMul") == 0 && strcmp(s.scheme, "int8") == 0;
-    }
-    assert_true(integer);
-    assert_true(oct_plan_memory_of(p).weights > 0);
+    oct_status st = oct_plan_create(g, NULL, NULL, &p, &e);
+    const uint8_t in[4] = { 1, 0, 2, 3 }, zero = 0;
+    const int32_t bias[2] = { 0 };
+    const float scale = 0.5f;
+    if (st == OCT_OK)
+        st = oct_plan_run(p, (const void *const[]){ in, (const bool[]){ true, true }, &scale, &zero, bias }, &e);
+    assert_int_equal(st, OCT_EUNSUPPORTED);
+    assert_non_null(strstr(e.text, "'gemm'"));
     oct_plan_destroy(p);
     oct_graph_destroy(g);
 }

@@ -186,23 +186,6 @@ static void records_are_read_back(void **state)
     oct_buf_free(&b);
 }
 
-/* With labels, evaluations on half of the 40 pictures decide what methods keep, and the other 24 judge. All of them
- * together run the float model once on a picture. */
-static void the_float_model_runs_once(void **state)
-{
-    char images[300];
-    work w;
-    set_up(&w, "demo.onnx");
-    open_samples(&w, data(images, "images/calib.csv"), "mean=127.5:std=127.5", 40);
-    GOOD(decide(&w, err));
-    const oct_kept_count *n = oct_kept_counted(w.c.kept);
-    assert_true(n->runs == 20 && n->taken > 0 && n->taken % 20 == 0);
-    GOOD(oct_conversion_make(&w.c, w.output, "convert it", true, err));
-    GOOD(oct_conversion_judge(&w.c, w.output, err));
-    assert_int_equal(n->runs, 20 + 24);
-    tear_down(&w);
-}
-
 /* 40 of 64 pictures calibrate and 24 judge; the file holds what the record says. */
 static void goes_all_the_way(void **state)
 {
@@ -232,6 +215,23 @@ static void goes_all_the_way(void **state)
     const oct_layer_count n = oct_layers_count(w.c.layers, w.c.n_layers);
     assert_true(all == 12 && n.products == all && n.integer == integer);
     oct_model_free(q);
+    tear_down(&w);
+}
+
+/* With labels, evaluations on half of the 40 pictures decide what methods keep, and the other 24 judge. All of them
+ * together run the float model once on a picture. */
+static void the_float_model_runs_once(void **state)
+{
+    char images[300];
+    work w;
+    set_up(&w, "demo.onnx");
+    open_samples(&w, data(images, "images/calib.csv"), "mean=127.5:std=127.5", 40);
+    GOOD(decide(&w, err));
+    const oct_kept_count *n = oct_kept_counted(w.c.kept);
+    assert_true(n->runs == 20 && n->taken > 0 && n->taken % 20 == 0);
+    GOOD(oct_conversion_make(&w.c, w.output, "convert it", true, err));
+    GOOD(oct_conversion_judge(&w.c, w.output, err));
+    assert_int_equal(n->runs, 20 + 24);
     tear_down(&w);
 }
 

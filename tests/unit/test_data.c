@@ -139,6 +139,62 @@ static void fails(const char *spec, const char *steps, const oct_input_desc *in,
 
 static const int64_t rows32[3] = { -1, 3, 2 }, nchw[4] = { -1, 3, -1, -1 }, gray_nchw[4] = { -1, 1, -1, -1 };
 
+/* Where steps put a picture, against numbers worked out by hand. */
+static void placing(void **state)
+{
+    static const struct {
+        const char *steps;
+        int w, h;
+        oct_placing want;
+    } cases[] = {
+        { "resize=416x416", 832, 208, { 0.5, 2, 0, 0 } },
+        { "resize=256:crop=224", 512, 1024, { 0.5, 0.5, -16, -144 } },
+        { "letterbox=640x640", 1280, 720, { 0.5, 0.5, 0, 140 } },
+        { "letterbox=100x100", 50, 33, { 2, 2, 0, 17 } },
+        { "precrop=0.5:resize=100x100", 400, 200, { 0.5, 1, -50, -50 } },
+        { "mean=1", 7, 9, { 1, 1, 0, 0 } },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        const char *const name = "x";
+        oct_steps s = { 0 };
+        oct_err err = OCT_ERR_INIT;
+        if (oct_steps_parse(cases[i].steps, &name, 1, &s, &err) != OCT_OK)
+            fail_msg("%s", err.text);
+        const oct_placing p = oct_placing_of(&s, cases[i].w, cases[i].h), *want = &cases[i].want;
+        assert_true(p.sx == want->sx && p.sy == want->sy && p.tx == want->tx && p.ty == want->ty);
+    }
+}
+
+/* The digests are of a Python script that follows formats.md. */
+static void digest_of_samples(void **state)
+{
+    static const char both[] = "f049ce0fbbb7004def5218fd783929994a7f57be96ec464fb751869a7d5ea3f1",
+                      none[] = "d5fe696dc1aa5c0a800bf800ce8fc6e26ab622c7dd7de4b9fd0c304fe4036256";
+    float x[] = { 1, 2 }, y[] = { 3, 4 };
+    const oct_array one = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 2 }, .data = x, .bytes = sizeof x },
+                    two = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 2 }, .data = y, .bytes = sizeof y };
+    unsigned char digest[OCT_SHA256_BYTES];
+    char text[OCT_SHA256_TEXT];
+    for (int order = 0; order < 2; order++) {
+        oct_sample_sum s = { 0 };
+        oct_sample_sum_digest(&s, digest);
+        assert_string_equal(oct_sha256_text(digest, text), none);
+        for (int pass = 0; pass < 2; pass++) {
+            assert_int_equal(oct_sample_sum_add(&s, order ? 70 : 0, order ? &two : &one, 1, NULL), OCT_OK);
+            assert_int_equal(oct_sample_sum_add(&s, order ? 0 : 70, order ? &one : &two, 1, NULL), OCT_OK);
+            oct_sample_sum_digest(&s, digest);
+            assert_string_equal(oct_sha256_text(digest, text), both);
+        }
+        oct_sample_sum_free(&s);
+    }
+    oct_sample_sum other = { 0 }; /* the same arrays, each at the other's place */
+    assert_int_equal(oct_sample_sum_add(&other, 0, &two, 1, NULL), OCT_OK);
+    assert_int_equal(oct_sample_sum_add(&other, 70, &one, 1, NULL), OCT_OK);
+    oct_sample_sum_digest(&other, digest);
+    assert_string_not_equal(oct_sha256_text(digest, text), both);
+    oct_sample_sum_free(&other);
+}
+
 static void npy_types_become_float(void **state)
 {
     static const char *const names[] = { "f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8", "u2", "u4", "u8" };
@@ -872,50 +928,6 @@ static void cut_and_changed_files(void **state)
     }
 }
 
-static void failing_memory(void **state)
-{
-    static const char *const files[] = { "x_f4.npy", "deflated.npz", "case", "classes", "list.csv", "shard-000.tar" };
-#if defined(OCT_HAVE_PNG) && defined(OCT_HAVE_JPEG) && defined(OCT_HAVE_ARCHIVE)
-    const size_t n_files = OCT_COUNT(files);
-#else
-    const size_t n_files = 3; /* those without pictures */
-#endif
-    for (size_t k = 0; k < n_files; k++)
-        for (int skip = 0; skip < 2; skip++) {
-            const bool arrays = k < 3;
-            int64_t whole = 0;
-            for (size_t n = 0, all = 1; n <= all; n++) { /* at first none fails */
-                const char *spec = at(files[k]), *steps = arrays ? "mean=1" : "order=gray:resize=4x4";
-                oct_source_options o = { .specs = &spec,
-                                         .n_specs = 1,
-                                         .preprocess = &steps,
-                                         .n_preprocess = 1,
-                                         .threads = 1,
-                                         .skip_bad = skip,
-                                         .inputs = input(OCT_F32, arrays ? 3 : 4, arrays ? rows32 : gray_nchw),
-                                         .n_inputs = 1 };
-                oct_source *s = NULL;
-                oct_err err = OCT_ERR_INIT;
-                oct_batch b = OCT_BATCH_INIT;
-                oct_alloc_fail_at(n);
-                oct_status st = oct_source_open(&o, &s, &err);
-                while (st == OCT_OK && (st = oct_source_next(s, 2, &b, &err)) == OCT_OK && b.n) {
-                }
-                whole = n ? whole : oct_source_given(s);
-                /* Neither is memory's want a broken sample, nor does it make a sample be left out. */
-                if (s && st == OCT_OK && (oct_source_given(s) != whole || oct_source_bad_count(s)))
-                    fail_msg("%s, allocation %zu: %lld samples, not %lld", files[k], n, (long long)oct_source_given(s),
-                             (long long)whole);
-                oct_source_close(s);
-                const size_t made = oct_alloc_fail_at(0);
-                all = n ? all : made;
-                if (st != OCT_OK && st != OCT_ENOMEM)
-                    fail_msg("%s, allocation %zu: status %d, %s", files[k], n, st, err.text);
-                oct_batch_free(&b);
-            }
-        }
-}
-
 static oct_status decode_changed(const char *file, size_t at_byte, const void *bytes, size_t n, oct_err *err)
 {
     char *p;
@@ -973,6 +985,161 @@ static void webp_that_claims_too_much(void **state)
     assert_int_equal(decode_changed("film.webp", 0, "R", 1, &err), OCT_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "animation"));
 #endif
+}
+
+static void failing_memory(void **state)
+{
+    static const char *const files[] = { "x_f4.npy", "deflated.npz", "case", "classes", "list.csv", "shard-000.tar" };
+#if defined(OCT_HAVE_PNG) && defined(OCT_HAVE_JPEG) && defined(OCT_HAVE_ARCHIVE)
+    const size_t n_files = OCT_COUNT(files);
+#else
+    const size_t n_files = 3; /* those without pictures */
+#endif
+    for (size_t k = 0; k < n_files; k++)
+        for (int skip = 0; skip < 2; skip++) {
+            const bool arrays = k < 3;
+            int64_t whole = 0;
+            for (size_t n = 0, all = 1; n <= all; n++) { /* at first none fails */
+                const char *spec = at(files[k]), *steps = arrays ? "mean=1" : "order=gray:resize=4x4";
+                oct_source_options o = { .specs = &spec,
+                                         .n_specs = 1,
+                                         .preprocess = &steps,
+                                         .n_preprocess = 1,
+                                         .threads = 1,
+                                         .skip_bad = skip,
+                                         .inputs = input(OCT_F32, arrays ? 3 : 4, arrays ? rows32 : gray_nchw),
+                                         .n_inputs = 1 };
+                oct_source *s = NULL;
+                oct_err err = OCT_ERR_INIT;
+                oct_batch b = OCT_BATCH_INIT;
+                oct_alloc_fail_at(n);
+                oct_status st = oct_source_open(&o, &s, &err);
+                while (st == OCT_OK && (st = oct_source_next(s, 2, &b, &err)) == OCT_OK && b.n) {
+                }
+                whole = n ? whole : oct_source_given(s);
+                /* Neither is memory's want a broken sample, nor does it make a sample be left out. */
+                if (s && st == OCT_OK && (oct_source_given(s) != whole || oct_source_bad_count(s)))
+                    fail_msg("%s, allocation %zu: %lld samples, not %lld", files[k], n, (long long)oct_source_given(s),
+                             (long long)whole);
+                oct_source_close(s);
+                const size_t made = oct_alloc_fail_at(0);
+                all = n ? all : made;
+                if (st != OCT_OK && st != OCT_ENOMEM)
+                    fail_msg("%s, allocation %zu: status %d, %s", files[k], n, st, err.text);
+                oct_batch_free(&b);
+            }
+        }
+}
+
+/* Headers that claim far more than their bytes can hold are wrong, and no memory is asked for it: a limit on memory
+ * would else end the run as if there were too little of it. */
+static void claims_beyond_the_bytes(void **state)
+{
+#ifdef OCT_HAVE_PNG
+    static const uint8_t wide[] = { 0x89, 'P', 'N', 'G', 13,  10,   26,   10,   0,    0,   0,    13,
+                                    'I',  'H', 'D', 'R', 0,   0,    0x30, 0,    0,    0,   0x30, 0,
+                                    8,    2,   0,   0,   0,   0x34, 0xe0, 0x05, 0x0b, 0,   0,    0,
+                                    1,    'I', 'D', 'A', 'T', 0,    0x28, 0x38, 0x7d, 0xe8 };
+    oct_image im;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_image_decode(wide, sizeof wide, &im, &err), OCT_EMALFORMED);
+    assert_non_null(strstr(err.text, "cannot hold 12288 x 12288"));
+#endif
+    /* An .npz whose member says that it is 1 TB. */
+    static const uint8_t head[30] = { 'P', 'K', 3, 4, 20, 0, 0, 0, 8 }, body[16] = { 0 };
+    uint8_t zip[256] = { 0 }, *d = zip + 30 + 5 + 16;
+    memcpy(zip, head, sizeof head);
+    zip[26] = 5;
+    memcpy(zip + 30, "x.npy", 5);
+    memcpy(zip + 35, body, sizeof body);
+    memcpy(d, "PK\1\2", 4);
+    d[10] = 8; /* deflated */
+    d[20] = sizeof body;
+    memset(d + 24, 0xff, 4);
+    d[28] = 5;
+    d[30] = 12; /* zip64: size 2^40 */
+    memcpy(d + 46, "x.npy", 5);
+    d[51] = 1;
+    d[53] = 8;
+    d[55 + 5] = 1;
+    uint8_t *e = d + 46 + 5 + 12;
+    memcpy(e, "PK\5\6", 4);
+    e[8] = e[10] = 1;
+    e[12] = (uint8_t)(e - d);
+    e[16] = (uint8_t)(d - zip);
+    write_file(folder_path("t.npz"), zip, (size_t)(e - zip) + 22);
+    fails(folder_path("t.npz"), NULL, input(OCT_F32, 3, rows32), OCT_EMALFORMED,
+          "16 bytes cannot hold array 'x' of 1099511627776");
+    unlink(folder_path("t.npz"));
+}
+
+/* With more files than stay open one is closed as soon as its samples are read, while others may still decode them. */
+static void closed_files_are_not_read(void **state)
+{
+    enum { FILES = 20, SIDE = 1500 };
+    static const char head[] =
+        "\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 1500, 1500), }";
+    char name[16], spec[96], text[128];
+    memset(text, ' ', sizeof text);
+    memcpy(text, head, sizeof head - 1);
+    text[127] = '\n';
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "many%02d.npy", i);
+        write_file(folder_path(name), text, sizeof text);
+        assert_int_equal(truncate(folder_path(name), (off_t)sizeof text + 12 * SIDE * SIDE), 0); /* takes no room */
+    }
+    snprintf(spec, sizeof spec, "%s", folder_path("many*.npy"));
+    oct_source *s = open_one(spec, "mean=0", input(OCT_F32, 4, nchw));
+    oct_batch b = OCT_BATCH_INIT;
+    int n = 0;
+    while (oct_source_next(s, 1, &b, NULL) == OCT_OK && b.n)
+        n++;
+    assert_int_equal(n, FILES);
+    oct_batch_free(&b);
+    oct_source_close(s);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "many%02d.npy", i);
+        unlink(folder_path(name));
+    }
+}
+
+/* The next bytes are those at `at` of a file whose 4-byte words count up. */
+static void reads_words(oct_stream *s, size_t at, size_t n)
+{
+    assert_int_equal(oct_stream_read(s), n);
+    for (size_t i = 0; i < n; i += sizeof(uint32_t)) {
+        uint32_t word;
+        memcpy(&word, s->block + i, sizeof word);
+        assert_int_equal(word, (at + i) / sizeof word);
+    }
+}
+
+/* Who passes over large members reads little but their headers; who reads on gets whole blocks. */
+static void little_is_read_behind_a_long_skip(void **state)
+{
+    enum { SIZE = 1 << 20, FAR = 100000 };
+    static uint32_t words[SIZE / sizeof(uint32_t)];
+    for (uint32_t i = 0; i < OCT_COUNT(words); i++)
+        words[i] = i;
+    write_file(folder_path("words"), words, SIZE);
+    oct_stream s;
+    size_t at = 0;
+    assert_int_equal(oct_stream_open(&s, OCT_FROM_FILE, folder_path("words"), NULL), OCT_OK);
+    reads_words(&s, at, OCT_STREAM_BLOCK);
+    at += OCT_STREAM_BLOCK;
+    assert_int_equal(oct_stream_skip(&s, FAR), FAR);
+    at += FAR;
+    reads_words(&s, at, OCT_STREAM_PEEK);
+    at += OCT_STREAM_PEEK;
+    reads_words(&s, at, OCT_STREAM_BLOCK);
+    at += OCT_STREAM_BLOCK;
+    assert_int_equal(oct_stream_skip(&s, 512), 512); /* a short way is read faster than passed over */
+    at += 512;
+    reads_words(&s, at, OCT_STREAM_BLOCK);
+    at += OCT_STREAM_BLOCK;
+    assert_int_equal(oct_stream_skip(&s, SIZE), SIZE - at);
+    assert_int_equal(oct_stream_read(&s), 0);
+    oct_stream_close(&s);
 }
 
 #ifdef OWN_LIBC
@@ -1088,173 +1255,6 @@ static void threads_that_cannot_start(void **state)
     oct_source_close(s);
 }
 #endif
-
-/* Headers that claim far more than their bytes can hold are wrong, and no memory is asked for it: a limit on memory
- * would else end the run as if there were too little of it. */
-static void claims_beyond_the_bytes(void **state)
-{
-#ifdef OCT_HAVE_PNG
-    static const uint8_t wide[] = { 0x89, 'P', 'N', 'G', 13,  10,   26,   10,   0,    0,   0,    13,
-                                    'I',  'H', 'D', 'R', 0,   0,    0x30, 0,    0,    0,   0x30, 0,
-                                    8,    2,   0,   0,   0,   0x34, 0xe0, 0x05, 0x0b, 0,   0,    0,
-                                    1,    'I', 'D', 'A', 'T', 0,    0x28, 0x38, 0x7d, 0xe8 };
-    oct_image im;
-    oct_err err = OCT_ERR_INIT;
-    assert_int_equal(oct_image_decode(wide, sizeof wide, &im, &err), OCT_EMALFORMED);
-    assert_non_null(strstr(err.text, "cannot hold 12288 x 12288"));
-#endif
-    /* An .npz whose member says that it is 1 TB. */
-    static const uint8_t head[30] = { 'P', 'K', 3, 4, 20, 0, 0, 0, 8 }, body[16] = { 0 };
-    uint8_t zip[256] = { 0 }, *d = zip + 30 + 5 + 16;
-    memcpy(zip, head, sizeof head);
-    zip[26] = 5;
-    memcpy(zip + 30, "x.npy", 5);
-    memcpy(zip + 35, body, sizeof body);
-    memcpy(d, "PK\1\2", 4);
-    d[10] = 8; /* deflated */
-    d[20] = sizeof body;
-    memset(d + 24, 0xff, 4);
-    d[28] = 5;
-    d[30] = 12; /* zip64: size 2^40 */
-    memcpy(d + 46, "x.npy", 5);
-    d[51] = 1;
-    d[53] = 8;
-    d[55 + 5] = 1;
-    uint8_t *e = d + 46 + 5 + 12;
-    memcpy(e, "PK\5\6", 4);
-    e[8] = e[10] = 1;
-    e[12] = (uint8_t)(e - d);
-    e[16] = (uint8_t)(d - zip);
-    write_file(folder_path("t.npz"), zip, (size_t)(e - zip) + 22);
-    fails(folder_path("t.npz"), NULL, input(OCT_F32, 3, rows32), OCT_EMALFORMED,
-          "16 bytes cannot hold array 'x' of 1099511627776");
-    unlink(folder_path("t.npz"));
-}
-
-/* Where steps put a picture, against numbers worked out by hand. */
-static void placing(void **state)
-{
-    static const struct {
-        const char *steps;
-        int w, h;
-        oct_placing want;
-    } cases[] = {
-        { "resize=416x416", 832, 208, { 0.5, 2, 0, 0 } },
-        { "resize=256:crop=224", 512, 1024, { 0.5, 0.5, -16, -144 } },
-        { "letterbox=640x640", 1280, 720, { 0.5, 0.5, 0, 140 } },
-        { "letterbox=100x100", 50, 33, { 2, 2, 0, 17 } },
-        { "precrop=0.5:resize=100x100", 400, 200, { 0.5, 1, -50, -50 } },
-        { "mean=1", 7, 9, { 1, 1, 0, 0 } },
-    };
-    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
-        const char *const name = "x";
-        oct_steps s = { 0 };
-        oct_err err = OCT_ERR_INIT;
-        if (oct_steps_parse(cases[i].steps, &name, 1, &s, &err) != OCT_OK)
-            fail_msg("%s", err.text);
-        const oct_placing p = oct_placing_of(&s, cases[i].w, cases[i].h), *want = &cases[i].want;
-        assert_true(p.sx == want->sx && p.sy == want->sy && p.tx == want->tx && p.ty == want->ty);
-    }
-}
-
-/* With more files than stay open one is closed as soon as its samples are read, while others may still decode them. */
-static void closed_files_are_not_read(void **state)
-{
-    enum { FILES = 20, SIDE = 1500 };
-    static const char head[] =
-        "\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 1500, 1500), }";
-    char name[16], spec[96], text[128];
-    memset(text, ' ', sizeof text);
-    memcpy(text, head, sizeof head - 1);
-    text[127] = '\n';
-    for (int i = 0; i < FILES; i++) {
-        snprintf(name, sizeof name, "many%02d.npy", i);
-        write_file(folder_path(name), text, sizeof text);
-        assert_int_equal(truncate(folder_path(name), (off_t)sizeof text + 12 * SIDE * SIDE), 0); /* takes no room */
-    }
-    snprintf(spec, sizeof spec, "%s", folder_path("many*.npy"));
-    oct_source *s = open_one(spec, "mean=0", input(OCT_F32, 4, nchw));
-    oct_batch b = OCT_BATCH_INIT;
-    int n = 0;
-    while (oct_source_next(s, 1, &b, NULL) == OCT_OK && b.n)
-        n++;
-    assert_int_equal(n, FILES);
-    oct_batch_free(&b);
-    oct_source_close(s);
-    for (int i = 0; i < FILES; i++) {
-        snprintf(name, sizeof name, "many%02d.npy", i);
-        unlink(folder_path(name));
-    }
-}
-
-/* The digests are of a Python script that follows formats.md. */
-static void digest_of_samples(void **state)
-{
-    static const char both[] = "f049ce0fbbb7004def5218fd783929994a7f57be96ec464fb751869a7d5ea3f1",
-                      none[] = "d5fe696dc1aa5c0a800bf800ce8fc6e26ab622c7dd7de4b9fd0c304fe4036256";
-    float x[] = { 1, 2 }, y[] = { 3, 4 };
-    const oct_array one = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 2 }, .data = x, .bytes = sizeof x },
-                    two = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 2 }, .data = y, .bytes = sizeof y };
-    unsigned char digest[OCT_SHA256_BYTES];
-    char text[OCT_SHA256_TEXT];
-    for (int order = 0; order < 2; order++) {
-        oct_sample_sum s = { 0 };
-        oct_sample_sum_digest(&s, digest);
-        assert_string_equal(oct_sha256_text(digest, text), none);
-        for (int pass = 0; pass < 2; pass++) {
-            assert_int_equal(oct_sample_sum_add(&s, order ? 70 : 0, order ? &two : &one, 1, NULL), OCT_OK);
-            assert_int_equal(oct_sample_sum_add(&s, order ? 0 : 70, order ? &one : &two, 1, NULL), OCT_OK);
-            oct_sample_sum_digest(&s, digest);
-            assert_string_equal(oct_sha256_text(digest, text), both);
-        }
-        oct_sample_sum_free(&s);
-    }
-    oct_sample_sum other = { 0 }; /* the same arrays, each at the other's place */
-    assert_int_equal(oct_sample_sum_add(&other, 0, &two, 1, NULL), OCT_OK);
-    assert_int_equal(oct_sample_sum_add(&other, 70, &one, 1, NULL), OCT_OK);
-    oct_sample_sum_digest(&other, digest);
-    assert_string_not_equal(oct_sha256_text(digest, text), both);
-    oct_sample_sum_free(&other);
-}
-
-/* The next bytes are those at `at` of a file whose 4-byte words count up. */
-static void reads_words(oct_stream *s, size_t at, size_t n)
-{
-    assert_int_equal(oct_stream_read(s), n);
-    for (size_t i = 0; i < n; i += sizeof(uint32_t)) {
-        uint32_t word;
-        memcpy(&word, s->block + i, sizeof word);
-        assert_int_equal(word, (at + i) / sizeof word);
-    }
-}
-
-/* Who passes over large members reads little but their headers; who reads on gets whole blocks. */
-static void little_is_read_behind_a_long_skip(void **state)
-{
-    enum { SIZE = 1 << 20, FAR = 100000 };
-    static uint32_t words[SIZE / sizeof(uint32_t)];
-    for (uint32_t i = 0; i < OCT_COUNT(words); i++)
-        words[i] = i;
-    write_file(folder_path("words"), words, SIZE);
-    oct_stream s;
-    size_t at = 0;
-    assert_int_equal(oct_stream_open(&s, OCT_FROM_FILE, folder_path("words"), NULL), OCT_OK);
-    reads_words(&s, at, OCT_STREAM_BLOCK);
-    at += OCT_STREAM_BLOCK;
-    assert_int_equal(oct_stream_skip(&s, FAR), FAR);
-    at += FAR;
-    reads_words(&s, at, OCT_STREAM_PEEK);
-    at += OCT_STREAM_PEEK;
-    reads_words(&s, at, OCT_STREAM_BLOCK);
-    at += OCT_STREAM_BLOCK;
-    assert_int_equal(oct_stream_skip(&s, 512), 512); /* a short way is read faster than passed over */
-    at += 512;
-    reads_words(&s, at, OCT_STREAM_BLOCK);
-    at += OCT_STREAM_BLOCK;
-    assert_int_equal(oct_stream_skip(&s, SIZE), SIZE - at);
-    assert_int_equal(oct_stream_read(&s), 0);
-    oct_stream_close(&s);
-}
 
 int main(void)
 {

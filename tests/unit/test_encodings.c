@@ -328,6 +328,56 @@ static void errors_name_the_place(void **state)
     oct_graph_destroy(g);
 }
 
+/* Names that a form has no place for are refused, not written as another name. */
+static void names_without_a_place(void **state)
+{
+    static const char *const bad[][2] = { { "tensorrt", "a\nb" }, { "ort-cache", "a\nb" } };
+    for (size_t i = 0; i < OCT_COUNT(bad); i++) {
+        oct_calib *c = oct_calib_create();
+        oct_calib_tensor *t;
+        oct_buf b = OCT_BUF_INIT;
+        size_t n;
+        GOOD(oct_calib_add(c, bad[i][1], &t, err));
+        t->pinned = true;
+        t->pin = (oct_range){ -1, 1 };
+        assert_int_equal(oct_encodings_text(oct_encoding_form_find(bad[i][0]), c, oct_observer_default(), NULL, &b, &n,
+                                            NULL),
+                         OCT_EUSAGE);
+        oct_buf_free(&b);
+        oct_calib_destroy(c);
+    }
+}
+
+/* Each allocation fails in turn. */
+static void no_memory(void **state)
+{
+    static const char text[] = "TRT-1\nx: 3c010a14\nr: 3d000000\n";
+    oct_graph *g = layers();
+    for (size_t i = 0; i < oct_encoding_form_count(); i++) {
+        bool done = false;
+        for (size_t k = 1; !done; k++) {
+            oct_encodings e;
+            oct_encodings_match m;
+            oct_buf b = OCT_BUF_INIT;
+            size_t n;
+            oct_alloc_fail_at(k);
+            oct_calib *c = oct_calib_create();
+            oct_status s = oct_encodings_parse(text, sizeof text - 1, "t", &e, NULL);
+            if (s == OCT_OK)
+                s = c ? oct_encodings_take(&e, "t", g, c, &m, NULL) : OCT_ENOMEM;
+            if (s == OCT_OK)
+                s = oct_encodings_text(oct_encoding_form_at(i), c, oct_observer_default(), g, &b, &n, NULL);
+            oct_alloc_fail_at(0);
+            assert_true(s == OCT_OK || s == OCT_ENOMEM);
+            done = s == OCT_OK;
+            oct_buf_free(&b);
+            oct_encodings_free(&e);
+            oct_calib_destroy(c);
+        }
+    }
+    oct_graph_destroy(g);
+}
+
 /* What a hint says of files that look like one form and are of another, or none. */
 static void hints_say_what_to_do(void **state)
 {
@@ -376,56 +426,6 @@ static void slips_are_named(void **state)
     assert_string_equal(text,
                         "entries of nothing that the model has: 1, the first 'rr'"); /* all tensors have entries */
     oct_calib_destroy(c);
-    oct_graph_destroy(g);
-}
-
-/* Names that a form has no place for are refused, not written as another name. */
-static void names_without_a_place(void **state)
-{
-    static const char *const bad[][2] = { { "tensorrt", "a\nb" }, { "ort-cache", "a\nb" } };
-    for (size_t i = 0; i < OCT_COUNT(bad); i++) {
-        oct_calib *c = oct_calib_create();
-        oct_calib_tensor *t;
-        oct_buf b = OCT_BUF_INIT;
-        size_t n;
-        GOOD(oct_calib_add(c, bad[i][1], &t, err));
-        t->pinned = true;
-        t->pin = (oct_range){ -1, 1 };
-        assert_int_equal(oct_encodings_text(oct_encoding_form_find(bad[i][0]), c, oct_observer_default(), NULL, &b, &n,
-                                            NULL),
-                         OCT_EUSAGE);
-        oct_buf_free(&b);
-        oct_calib_destroy(c);
-    }
-}
-
-/* Each allocation fails in turn. */
-static void no_memory(void **state)
-{
-    static const char text[] = "TRT-1\nx: 3c010a14\nr: 3d000000\n";
-    oct_graph *g = layers();
-    for (size_t i = 0; i < oct_encoding_form_count(); i++) {
-        bool done = false;
-        for (size_t k = 1; !done; k++) {
-            oct_encodings e;
-            oct_encodings_match m;
-            oct_buf b = OCT_BUF_INIT;
-            size_t n;
-            oct_alloc_fail_at(k);
-            oct_calib *c = oct_calib_create();
-            oct_status s = oct_encodings_parse(text, sizeof text - 1, "t", &e, NULL);
-            if (s == OCT_OK)
-                s = c ? oct_encodings_take(&e, "t", g, c, &m, NULL) : OCT_ENOMEM;
-            if (s == OCT_OK)
-                s = oct_encodings_text(oct_encoding_form_at(i), c, oct_observer_default(), g, &b, &n, NULL);
-            oct_alloc_fail_at(0);
-            assert_true(s == OCT_OK || s == OCT_ENOMEM);
-            done = s == OCT_OK;
-            oct_buf_free(&b);
-            oct_encodings_free(&e);
-            oct_calib_destroy(c);
-        }
-    }
     oct_graph_destroy(g);
 }
 

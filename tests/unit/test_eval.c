@@ -21,6 +21,17 @@
 
 /* ---- statistics ---- */
 
+static void denormals_are_flushed_when_asked(void **state)
+{
+    volatile float tiny = 1e-40f, one = 1;
+    if (oct_flush_denormals(true)) {
+        const float product = tiny * one;
+        oct_flush_denormals(false);
+        assert_true(product == 0);
+    }
+    assert_true(tiny * one > 0);
+}
+
 static void means(void **state)
 {
     /* d = 1 2 3 4: mean 2.5, t(3, 0.975) = 3.182446, s = 1.290994: half 2.054260 */
@@ -68,25 +79,6 @@ static void decibels(void **state)
 
 /* ---- metrics ---- */
 
-/* Doubles would lose the ones beside 2^60; a sum of parts is that of all. */
-static void sums_of_errors(void **state)
-{
-    const double big = 0x1p60;
-    const oct_error e[] = { { .signal = big, .noise = 1, .max_abs = 1, .n = 3 },
-                            { .signal = 1, .dot = -big, .max_abs = 4, .n = 2, .broken = 1 },
-                            { .signal = 255, .dot = big, .other = 0.5, .max_abs = 2, .n = 1 } };
-    oct_error_sum all = { 0 }, part[2] = { 0 };
-    for (size_t i = 0; i < 3; i++) {
-        oct_error_sum_add(&all, &e[i]);
-        oct_error_sum_add(&part[i % 2], &e[2 - i]);
-    }
-    oct_error_sum_merge(&part[1], &part[0]);
-    const oct_error x = oct_error_sum_value(&all), y = oct_error_sum_value(&part[1]);
-    assert_true(x.signal == big + 256 && x.noise == 1 && x.other == 0.5 && x.dot == 0 && x.max_abs == 4 && x.n == 6 &&
-                x.broken == 1);
-    assert_memory_equal(&x, &y, sizeof x);
-}
-
 static void errors(void **state)
 {
     const float y[] = { 1, -2, 3, 0.5f }, z[] = { 1, -1, 2.5f, 0.5f };
@@ -106,6 +98,25 @@ static void errors(void **state)
     assert_true(isnan(oct_error_sqnr(&same)));
 }
 
+/* Doubles would lose the ones beside 2^60; a sum of parts is that of all. */
+static void sums_of_errors(void **state)
+{
+    const double big = 0x1p60;
+    const oct_error e[] = { { .signal = big, .noise = 1, .max_abs = 1, .n = 3 },
+                            { .signal = 1, .dot = -big, .max_abs = 4, .n = 2, .broken = 1 },
+                            { .signal = 255, .dot = big, .other = 0.5, .max_abs = 2, .n = 1 } };
+    oct_error_sum all = { 0 }, part[2] = { 0 };
+    for (size_t i = 0; i < 3; i++) {
+        oct_error_sum_add(&all, &e[i]);
+        oct_error_sum_add(&part[i % 2], &e[2 - i]);
+    }
+    oct_error_sum_merge(&part[1], &part[0]);
+    const oct_error x = oct_error_sum_value(&all), y = oct_error_sum_value(&part[1]);
+    assert_true(x.signal == big + 256 && x.noise == 1 && x.other == 0.5 && x.dot == 0 && x.max_abs == 4 && x.n == 6 &&
+                x.broken == 1);
+    assert_memory_equal(&x, &y, sizeof x);
+}
+
 static double score(const char *name, const oct_sample_view *v)
 {
     const oct_metric *m;
@@ -113,23 +124,6 @@ static double score(const char *name, const oct_sample_view *v)
     oct_sample_view of = *v;
     of.k = m->k;
     return m->score(&of);
-}
-
-/* NaN agrees with nothing, and neither do outputs without values. */
-static void no_numbers(void **state)
-{
-    const float nan[] = { NAN, NAN, NAN }, some[] = { NAN, 1, NAN }, real[] = { 5, 0, 0 };
-    oct_error empty = { 0 };
-    oct_sample_view v = { .out = nan, .ref = real, .n_out = 3, .errors = &empty, .n_errors = 1, .label = 0 };
-    assert_true(score("agreement", &v) == 0 && score("top1", &v) == 0);
-    v.ref = nan;
-    assert_true(score("agreement", &v) == 0);
-    v.n_out = 1;
-    assert_true(score("agreement", &v) == 0 && score("top1", &v) == 0 && score("top5", &v) == 0);
-    v.n_out = 0;
-    assert_true(score("agreement", &v) == 0 && isnan(score("cosine", &v)) && isnan(oct_metric_sqnr(&empty, 1)));
-    v = (oct_sample_view){ .out = some, .ref = some, .n_out = 3, .errors = &empty, .n_errors = 1, .label = 1 };
-    assert_true(score("agreement", &v) == 1 && score("top1", &v) == 1);
 }
 
 static void scores(void **state)
@@ -158,6 +152,23 @@ static void scores(void **state)
     const oct_metric *m;
     assert_int_equal(oct_metric_find("topp", &m, &err), OCT_EUSAGE);
     assert_non_null(strstr(err.hint, "top"));
+}
+
+/* NaN agrees with nothing, and neither do outputs without values. */
+static void no_numbers(void **state)
+{
+    const float nan[] = { NAN, NAN, NAN }, some[] = { NAN, 1, NAN }, real[] = { 5, 0, 0 };
+    oct_error empty = { 0 };
+    oct_sample_view v = { .out = nan, .ref = real, .n_out = 3, .errors = &empty, .n_errors = 1, .label = 0 };
+    assert_true(score("agreement", &v) == 0 && score("top1", &v) == 0);
+    v.ref = nan;
+    assert_true(score("agreement", &v) == 0);
+    v.n_out = 1;
+    assert_true(score("agreement", &v) == 0 && score("top1", &v) == 0 && score("top5", &v) == 0);
+    v.n_out = 0;
+    assert_true(score("agreement", &v) == 0 && isnan(score("cosine", &v)) && isnan(oct_metric_sqnr(&empty, 1)));
+    v = (oct_sample_view){ .out = some, .ref = some, .n_out = 3, .errors = &empty, .n_errors = 1, .label = 1 };
+    assert_true(score("agreement", &v) == 1 && score("top1", &v) == 1);
 }
 
 /* p 0.5 0.25 0.25, q 0.25 0.5 0.25: 0.25 log 2. As logits, moved by any constant, the same; and for one number of two
@@ -487,51 +498,6 @@ static void a_model_equals_itself(void **state)
     close_pair(&p);
 }
 
-static void metrics_that_cannot_be(void **state)
-{
-    pair p;
-    open_pair(&p, 3);
-    const oct_metric *m;
-    oct_metric_find("sqnr", &m, NULL);
-    oct_eval_options o = { .metrics = &m, .n_metrics = 1 };
-    oct_eval_result *r = NULL;
-    oct_err err = OCT_ERR_INIT;
-    assert_int_equal(oct_eval(p.m, 1, p.src, &o, &r, &err), OCT_EUSAGE);
-    close_pair(&p);
-}
-
-/* kept NULL: two samples run together, and layers are compared. */
-static void fail_everywhere(pair *p, oct_kept_outputs *kept)
-{
-    oct_eval_options o = { .batch = kept ? 1 : 2, .layer_samples = kept ? 0 : 2, .kept = kept };
-    oct_alloc_fail_at(0);
-    bool done = false;
-    for (size_t n = 1; n < 4000 && !done; n += n < 60 ? 1 : 37) {
-        oct_eval_result *r = NULL;
-        oct_err err = OCT_ERR_INIT;
-        assert_int_equal(oct_source_reset(p->src, &err), OCT_OK);
-        if (kept)
-            oct_kept_forget(kept);
-        oct_alloc_fail_at(n);
-        oct_status s = oct_eval(p->m, 2, p->src, &o, &r, &err);
-        oct_alloc_fail_at(0);
-        assert_true(s == OCT_OK || s == OCT_ENOMEM);
-        done = s == OCT_OK;
-        oct_eval_free(r);
-    }
-}
-
-static void failing_memory(void **state)
-{
-    pair p;
-    open_pair(&p, 2);
-    oct_kept_outputs *kept = oct_kept_create(1 << 20);
-    fail_everywhere(&p, NULL);
-    fail_everywhere(&p, kept);
-    oct_kept_destroy(kept);
-    close_pair(&p);
-}
-
 /* x + 1 (1 + shift in the model that is compared), times 3, rounded there to steps of `step` by 8 bits, plus 0.5.
  * by: what the channels of the first sum are scaled by, as equalization does. */
 static oct_graph *chain(float shift, float step, float by)
@@ -608,6 +574,101 @@ static void own_errors(void **state)
 {
     check_own_errors(1);
     check_own_errors(2);
+}
+
+/* Three times h' = 2 h + by, in a Loop. */
+static oct_graph *rounds(float by)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "1,2"), y = NET_NODE(g, "Loop", "loop", "y", NET_S64(g, "three", "", 3), -1, x),
+        at = net_last;
+    oct_graph *b = net_nested(g);
+    net_input(b, "i", OCT_S64, "");
+    int go = net_input(b, "go", OCT_BOOL, ""), h = net_input(b, "h", OCT_F32, "1,2");
+    int twice = NET_NODE(b, "Mul", "double", "twice", h, NET_F32(b, "two", "", 2));
+    net_output(b, go);
+    net_output(b, NET_NODE(b, "Add", "add", "next", twice, NET_F32(b, "by", "", by)));
+    net_give(g, at, "body", b);
+    net_output(g, y);
+    GOOD(oct_infer_shapes(g, err));
+    return g;
+}
+
+/* From x = 1 2: a body's values are 2 4, 6 10, 14 22, then 3 5, 7 11, 15 23, against 2 4, 7 11, 17 25
+ * and 3.5 5.5, 8.5 12.5, 18.5 26.5. */
+static void layers_of_bodies(void **state)
+{
+    oct_graph *g[2] = { rounds(1), rounds(1.5f) };
+    const oct_eval_model m[2] = { { .name = "float", .graph = g[0] }, { .name = "quant", .graph = g[1] } };
+    float x[2] = { 1, 2 };
+    const oct_array in = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 2 }, .data = x, .bytes = sizeof x };
+    oct_arena *arena = oct_arena_create();
+    oct_input_desc *feed;
+    size_t n_feed, n;
+    ev_layers *l;
+    oct_eval_layer *list;
+    GOOD(oct_eval_inputs(m, 2, arena, &feed, &n_feed, err));
+    GOOD(ev_layers_create(m, 2, NULL, feed, n_feed, &l, err));
+    for (int k = 0; k < 2; k++)
+        GOOD(ev_layers_feed(l, (const oct_array *const[]){ &in, &in }, 1, 1, err));
+    GOOD(ev_layers_result(l, 1, arena, &list, &n, err));
+    assert_int_equal(n, 3);
+    const oct_eval_layer *twice = find_layer(list, n, "twice"), *next = find_layer(list, n, "next");
+    assert_string_equal(twice->name, "loop/body/double");
+    assert_string_equal(next->name, "loop/body/add");
+    assert_false(next->has_own);
+    NEAR(twice->sqnr_db, 10 * log10((4 + 16 + 36 + 100 + 196 + 484) / (2 * (0 + 1 + 9.0))), 1e-9);
+    NEAR(next->sqnr_db, 10 * log10((9 + 25 + 49 + 121 + 225 + 529) / (2 * (0.25 + 2.25 + 12.25))), 1e-9);
+    assert_string_equal(find_layer(list, n, "y")->name, "loop");
+    ev_layers_destroy(l);
+    oct_arena_destroy(arena);
+    oct_graph_destroy(g[0]);
+    oct_graph_destroy(g[1]);
+}
+
+static void metrics_that_cannot_be(void **state)
+{
+    pair p;
+    open_pair(&p, 3);
+    const oct_metric *m;
+    oct_metric_find("sqnr", &m, NULL);
+    oct_eval_options o = { .metrics = &m, .n_metrics = 1 };
+    oct_eval_result *r = NULL;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_eval(p.m, 1, p.src, &o, &r, &err), OCT_EUSAGE);
+    close_pair(&p);
+}
+
+/* kept NULL: two samples run together, and layers are compared. */
+static void fail_everywhere(pair *p, oct_kept_outputs *kept)
+{
+    oct_eval_options o = { .batch = kept ? 1 : 2, .layer_samples = kept ? 0 : 2, .kept = kept };
+    oct_alloc_fail_at(0);
+    bool done = false;
+    for (size_t n = 1; n < 4000 && !done; n += n < 60 ? 1 : 37) {
+        oct_eval_result *r = NULL;
+        oct_err err = OCT_ERR_INIT;
+        assert_int_equal(oct_source_reset(p->src, &err), OCT_OK);
+        if (kept)
+            oct_kept_forget(kept);
+        oct_alloc_fail_at(n);
+        oct_status s = oct_eval(p->m, 2, p->src, &o, &r, &err);
+        oct_alloc_fail_at(0);
+        assert_true(s == OCT_OK || s == OCT_ENOMEM);
+        done = s == OCT_OK;
+        oct_eval_free(r);
+    }
+}
+
+static void failing_memory(void **state)
+{
+    pair p;
+    open_pair(&p, 2);
+    oct_kept_outputs *kept = oct_kept_create(1 << 20);
+    fail_everywhere(&p, NULL);
+    fail_everywhere(&p, kept);
+    oct_kept_destroy(kept);
+    close_pair(&p);
 }
 
 static const oct_metric *metric_of(const char *name)
@@ -773,6 +834,25 @@ static void xml_is_safe(void **state)
     oct_buf_free(&b);
 }
 
+/* Sums of -log of shares, by the C library; what does not count is left out, and a token that cannot be is infinite. */
+static void tokens_are_surprising(void **state)
+{
+    const float logits[] = { 1, 2, 3, 0.5f, 0.25f, -1, 4, 4, 4, 0, 0, 0 };
+    const int64_t next[] = { 2, 0, -1, -1 };
+    oct_sample_view v = { .out = logits, .ref = logits, .n_out = OCT_COUNT(logits), .next = next, .tokens = 4 };
+    const double sum[2] = { exp(1.0) + exp(2.0) + exp(3.0), exp(0.5) + exp(0.25) + exp(-1.0) };
+    const oct_metric *m;
+    assert_int_equal(oct_metric_find("perplexity", &m, NULL), OCT_OK);
+    assert_float_equal(m->score(&v), log(sum[0]) - 3 + log(sum[1]) - 0.5, 1e-12);
+    assert_true(m->weight(&v) == 2 && m->kind == OCT_METRIC_TOKENS && !m->larger_is_better);
+    v.next = (const int64_t[]){ -1, -1, -1, -1 };
+    assert_true(isnan(m->score(&v)) && m->weight(&v) == 0);
+    v.next = (const int64_t[]){ 3, -1, -1, -1 };
+    assert_true(isinf(m->score(&v)));
+    v.tokens = 0;
+    assert_true(isnan(m->score(&v)));
+}
+
 /* A speed is said only where the runs carry it. */
 static void speeds(void **state)
 {
@@ -835,86 +915,6 @@ static void hostile_factors_are_passed_over(void **state)
     assert_int_equal(oct_scaled_read(NULL, a, &list, &n, NULL), OCT_OK);
     assert_int_equal(n, 0);
     oct_arena_destroy(a);
-}
-
-/* Three times h' = 2 h + by, in a Loop. */
-static oct_graph *rounds(float by)
-{
-    oct_graph *g = net_graph(13);
-    int x = net_input(g, "x", OCT_F32, "1,2"), y = NET_NODE(g, "Loop", "loop", "y", NET_S64(g, "three", "", 3), -1, x),
-        at = net_last;
-    oct_graph *b = net_nested(g);
-    net_input(b, "i", OCT_S64, "");
-    int go = net_input(b, "go", OCT_BOOL, ""), h = net_input(b, "h", OCT_F32, "1,2");
-    int twice = NET_NODE(b, "Mul", "double", "twice", h, NET_F32(b, "two", "", 2));
-    net_output(b, go);
-    net_output(b, NET_NODE(b, "Add", "add", "next", twice, NET_F32(b, "by", "", by)));
-    net_give(g, at, "body", b);
-    net_output(g, y);
-    GOOD(oct_infer_shapes(g, err));
-    return g;
-}
-
-/* From x = 1 2: a body's values are 2 4, 6 10, 14 22, then 3 5, 7 11, 15 23, against 2 4, 7 11, 17 25
- * and 3.5 5.5, 8.5 12.5, 18.5 26.5. */
-static void layers_of_bodies(void **state)
-{
-    oct_graph *g[2] = { rounds(1), rounds(1.5f) };
-    const oct_eval_model m[2] = { { .name = "float", .graph = g[0] }, { .name = "quant", .graph = g[1] } };
-    float x[2] = { 1, 2 };
-    const oct_array in = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 2 }, .data = x, .bytes = sizeof x };
-    oct_arena *arena = oct_arena_create();
-    oct_input_desc *feed;
-    size_t n_feed, n;
-    ev_layers *l;
-    oct_eval_layer *list;
-    GOOD(oct_eval_inputs(m, 2, arena, &feed, &n_feed, err));
-    GOOD(ev_layers_create(m, 2, NULL, feed, n_feed, &l, err));
-    for (int k = 0; k < 2; k++)
-        GOOD(ev_layers_feed(l, (const oct_array *const[]){ &in, &in }, 1, 1, err));
-    GOOD(ev_layers_result(l, 1, arena, &list, &n, err));
-    assert_int_equal(n, 3);
-    const oct_eval_layer *twice = find_layer(list, n, "twice"), *next = find_layer(list, n, "next");
-    assert_string_equal(twice->name, "loop/body/double");
-    assert_string_equal(next->name, "loop/body/add");
-    assert_false(next->has_own);
-    NEAR(twice->sqnr_db, 10 * log10((4 + 16 + 36 + 100 + 196 + 484) / (2 * (0 + 1 + 9.0))), 1e-9);
-    NEAR(next->sqnr_db, 10 * log10((9 + 25 + 49 + 121 + 225 + 529) / (2 * (0.25 + 2.25 + 12.25))), 1e-9);
-    assert_string_equal(find_layer(list, n, "y")->name, "loop");
-    ev_layers_destroy(l);
-    oct_arena_destroy(arena);
-    oct_graph_destroy(g[0]);
-    oct_graph_destroy(g[1]);
-}
-
-/* Sums of -log of shares, by the C library; what does not count is left out, and a token that cannot be is infinite. */
-static void tokens_are_surprising(void **state)
-{
-    const float logits[] = { 1, 2, 3, 0.5f, 0.25f, -1, 4, 4, 4, 0, 0, 0 };
-    const int64_t next[] = { 2, 0, -1, -1 };
-    oct_sample_view v = { .out = logits, .ref = logits, .n_out = OCT_COUNT(logits), .next = next, .tokens = 4 };
-    const double sum[2] = { exp(1.0) + exp(2.0) + exp(3.0), exp(0.5) + exp(0.25) + exp(-1.0) };
-    const oct_metric *m;
-    assert_int_equal(oct_metric_find("perplexity", &m, NULL), OCT_OK);
-    assert_float_equal(m->score(&v), log(sum[0]) - 3 + log(sum[1]) - 0.5, 1e-12);
-    assert_true(m->weight(&v) == 2 && m->kind == OCT_METRIC_TOKENS && !m->larger_is_better);
-    v.next = (const int64_t[]){ -1, -1, -1, -1 };
-    assert_true(isnan(m->score(&v)) && m->weight(&v) == 0);
-    v.next = (const int64_t[]){ 3, -1, -1, -1 };
-    assert_true(isinf(m->score(&v)));
-    v.tokens = 0;
-    assert_true(isnan(m->score(&v)));
-}
-
-static void denormals_are_flushed_when_asked(void **state)
-{
-    volatile float tiny = 1e-40f, one = 1;
-    if (oct_flush_denormals(true)) {
-        const float product = tiny * one;
-        oct_flush_denormals(false);
-        assert_true(product == 0);
-    }
-    assert_true(tiny * one > 0);
 }
 
 int main(void)

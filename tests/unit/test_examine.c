@@ -36,38 +36,6 @@ static const oct_finding *only(const oct_lint *l, oct_finding_kind kind)
 
 /* ---- shared scales ---- */
 
-/* A detector's head: boxes up to `most` and scores side by side, as a float model. */
-static oct_graph *head(float most)
-{
-    oct_graph *g = net_graph(13);
-    const int x = net_input(g, "x", OCT_F32, "1,4,8");
-    const int scores = NET_NODE(g, "Sigmoid", "sigmoid", "scores", x);
-    const int boxes =
-        NET_NODE(g, "Mul", "mul", "boxes",
-                 NET_NODE(g, "Sigmoid", "other", "share", net_input(g, "z", OCT_F32, "1,4,8")), real(g, "size", most));
-    net_output(g, NET_NODE(g, "Concat", "cat", "y", boxes, scores));
-    net_int(g, "axis", 1);
-    return g;
-}
-
-static void float_head_would_collapse(void **state)
-{
-    oct_graph *g = head(640);
-    oct_lint *l = examined(g, NULL);
-    const oct_finding *f = only(l, OCT_FINDING_COLLAPSE);
-    assert_false(l->quantized);
-    assert_non_null(f);
-    assert_string_equal(f->name, "cat");
-    assert_non_null(strstr(f->text, "'scores' reaches from 0 to 1"));
-    assert_non_null(strstr(f->text, "would share has steps of 2.51: 1 of 256")); /* 640 / 255 */
-    oct_lint_close(l);
-    oct_graph_destroy(g);
-    l = examined(g = head(4), NULL);
-    assert_null(only(l, OCT_FINDING_COLLAPSE)); /* 64 of 256 are enough */
-    oct_lint_close(l);
-    oct_graph_destroy(g);
-}
-
 static bool fits(oct_lint *l, const char *target, const char **why)
 {
     oct_target *t;
@@ -114,6 +82,38 @@ static void operators_of_other_domains(void **state)
         oct_lint_close(l);
         oct_graph_destroy(g);
     }
+}
+
+/* A detector's head: boxes up to `most` and scores side by side, as a float model. */
+static oct_graph *head(float most)
+{
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "1,4,8");
+    const int scores = NET_NODE(g, "Sigmoid", "sigmoid", "scores", x);
+    const int boxes =
+        NET_NODE(g, "Mul", "mul", "boxes",
+                 NET_NODE(g, "Sigmoid", "other", "share", net_input(g, "z", OCT_F32, "1,4,8")), real(g, "size", most));
+    net_output(g, NET_NODE(g, "Concat", "cat", "y", boxes, scores));
+    net_int(g, "axis", 1);
+    return g;
+}
+
+static void float_head_would_collapse(void **state)
+{
+    oct_graph *g = head(640);
+    oct_lint *l = examined(g, NULL);
+    const oct_finding *f = only(l, OCT_FINDING_COLLAPSE);
+    assert_false(l->quantized);
+    assert_non_null(f);
+    assert_string_equal(f->name, "cat");
+    assert_non_null(strstr(f->text, "'scores' reaches from 0 to 1"));
+    assert_non_null(strstr(f->text, "would share has steps of 2.51: 1 of 256")); /* 640 / 255 */
+    oct_lint_close(l);
+    oct_graph_destroy(g);
+    l = examined(g = head(4), NULL);
+    assert_null(only(l, OCT_FINDING_COLLAPSE)); /* 64 of 256 are enough */
+    oct_lint_close(l);
+    oct_graph_destroy(g);
 }
 
 static void put_range(oct_calib *c, const char *name, float lo, float hi)
@@ -271,33 +271,6 @@ static oct_graph *two_weights(int a, int b)
     return g;
 }
 
-/* An s8 activation that two nodes read stays s8 in ONNX Runtime. */
-static void products_of_signed_activations_saturate(void **state)
-{
-    const int8_t zero = 0;
-    for (int readers = 1; readers < 3; readers++) {
-        oct_graph *g = net_graph(13);
-        const int s = real(g, "s", 0.02f), z = net_const(g, "z", OCT_S8, "", &zero);
-        const int a =
-            NET_NODE(g, "DequantizeLinear", "ar", "ar",
-                     NET_NODE(g, "QuantizeLinear", "aq", "aq", net_input(g, "a", OCT_F32, "4,4"), s, z), s, z);
-        const int b =
-            NET_NODE(g, "DequantizeLinear", "br", "br",
-                     NET_NODE(g, "QuantizeLinear", "bq", "bq", net_input(g, "b", OCT_F32, "4,4"), s, z), s, z);
-        net_output(g, NET_NODE(g, "MatMul", "product", "m", a, b));
-        if (readers > 1)
-            net_output(g, NET_NODE(g, "Relu", "relu", "r", b));
-        oct_lint *l = examined(g, NULL);
-        oct_lint_verdict v;
-        GOOD(oct_lint_judge(l, target_named("onnxruntime-x86"), &v, err));
-        assert_int_equal(v.saturating, readers > 1);
-        GOOD(oct_lint_judge(l, target_named("onnxruntime-vnni"), &v, err));
-        assert_int_equal(v.saturating, 0);
-        oct_lint_close(l);
-        oct_graph_destroy(g);
-    }
-}
-
 /* Which weights are added together depends on the target. */
 static void sums_saturate_in_some_targets(void **state)
 {
@@ -347,6 +320,33 @@ static void products_of_activations_saturate(void **state)
         GOOD(oct_lint_judge(l, target_named("openvino"), &v, err));
         assert_int_equal(v.saturating, each[i].saturates);
         GOOD(oct_lint_judge(l, target_named("onnxruntime-x86"), &v, err));
+        assert_int_equal(v.saturating, 0);
+        oct_lint_close(l);
+        oct_graph_destroy(g);
+    }
+}
+
+/* An s8 activation that two nodes read stays s8 in ONNX Runtime. */
+static void products_of_signed_activations_saturate(void **state)
+{
+    const int8_t zero = 0;
+    for (int readers = 1; readers < 3; readers++) {
+        oct_graph *g = net_graph(13);
+        const int s = real(g, "s", 0.02f), z = net_const(g, "z", OCT_S8, "", &zero);
+        const int a =
+            NET_NODE(g, "DequantizeLinear", "ar", "ar",
+                     NET_NODE(g, "QuantizeLinear", "aq", "aq", net_input(g, "a", OCT_F32, "4,4"), s, z), s, z);
+        const int b =
+            NET_NODE(g, "DequantizeLinear", "br", "br",
+                     NET_NODE(g, "QuantizeLinear", "bq", "bq", net_input(g, "b", OCT_F32, "4,4"), s, z), s, z);
+        net_output(g, NET_NODE(g, "MatMul", "product", "m", a, b));
+        if (readers > 1)
+            net_output(g, NET_NODE(g, "Relu", "relu", "r", b));
+        oct_lint *l = examined(g, NULL);
+        oct_lint_verdict v;
+        GOOD(oct_lint_judge(l, target_named("onnxruntime-x86"), &v, err));
+        assert_int_equal(v.saturating, readers > 1);
+        GOOD(oct_lint_judge(l, target_named("onnxruntime-vnni"), &v, err));
         assert_int_equal(v.saturating, 0);
         oct_lint_close(l);
         oct_graph_destroy(g);

@@ -756,31 +756,6 @@ static void taps(void **state)
     oct_graph_destroy(g);
 }
 
-/* Memory that is missing anywhere is told, and nothing is left behind. */
-static void failing_allocations(void **state)
-{
-    for (int way = 0; way < 3; way++) {
-        oct_graph *g = way == 0 ? conv_net(true) : way == 1 ? net_graph(13) : pattern(3, false);
-        if (way == 1)
-            net_output(g, chain(g, net_input(g, "x", OCT_F32, "3,32"), 0));
-        oct_status s = OCT_ENOMEM;
-        for (size_t n = 1; s != OCT_OK; n++) {
-            oct_plan *p = NULL;
-            oct_err e = OCT_ERR_INIT;
-            oct_alloc_fail_at(n);
-            s = oct_plan_create(g, NULL, NULL, &p, &e);
-            if (s != OCT_OK && s != OCT_ENOMEM)
-                fail_msg("allocation %zu: status %d: %s", n, (int)s, e.text);
-            if (s == OCT_OK)
-                assert_true(oct_alloc_fail_at(0) < n); /* none was left to fail */
-            oct_plan_destroy(p);
-            assert_true(n < 10000);
-        }
-        oct_alloc_fail_at(0);
-        oct_graph_destroy(g);
-    }
-}
-
 /* What is only looked at is made, and a result of DequantizeLinear is shown as reals. */
 static oct_status look_at_reals(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
@@ -809,6 +784,31 @@ static void looked_at_only(void **state)
         assert_true(s.v[i] == 0.25f * rintf(v[i] / 0.25f));
     oct_plan_destroy(p);
     oct_graph_destroy(g);
+}
+
+/* Memory that is missing anywhere is told, and nothing is left behind. */
+static void failing_allocations(void **state)
+{
+    for (int way = 0; way < 3; way++) {
+        oct_graph *g = way == 0 ? conv_net(true) : way == 1 ? net_graph(13) : pattern(3, false);
+        if (way == 1)
+            net_output(g, chain(g, net_input(g, "x", OCT_F32, "3,32"), 0));
+        oct_status s = OCT_ENOMEM;
+        for (size_t n = 1; s != OCT_OK; n++) {
+            oct_plan *p = NULL;
+            oct_err e = OCT_ERR_INIT;
+            oct_alloc_fail_at(n);
+            s = oct_plan_create(g, NULL, NULL, &p, &e);
+            if (s != OCT_OK && s != OCT_ENOMEM)
+                fail_msg("allocation %zu: status %d: %s", n, (int)s, e.text);
+            if (s == OCT_OK)
+                assert_true(oct_alloc_fail_at(0) < n); /* none was left to fail */
+            oct_plan_destroy(p);
+            assert_true(n < 10000);
+        }
+        oct_alloc_fail_at(0);
+        oct_graph_destroy(g);
+    }
 }
 
 int main(void)

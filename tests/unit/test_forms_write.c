@@ -331,26 +331,6 @@ static void integer_borders(void **state)
     oct_graph_destroy(g);
 }
 
-/* Zero points have the type of the quantized values. */
-static void wide_zero_point(void **state)
-{
-    static const int32_t zero[] = { 40000 };
-    static const oct_quant wide = { .n = 1, .scale = one_scale, .zp = zero, .dtype = OCT_U16 };
-    oct_graph *g = net_graph(21);
-    int x = net_input(g, "x", OCT_F32, "4");
-    net_output(g, NET_NODE(g, "Neg", "neg", "y",
-                           annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &wide)));
-    write_forms(g, false);
-    assert_int_equal(value(g, "x_zero_point")->constant->dtype, OCT_U16);
-    assert_int_equal(*(const uint16_t *)value(g, "x_zero_point")->constant->data, 40000);
-    float in[4];
-    net_fill(in, 4, 77);
-    assert_int_equal(net_run(g, got, CAP), 4);
-    for (int i = 0; i < 4; i++)
-        assert_float_equal(got[i], -rintf(in[i] / one_scale[0]) * one_scale[0], 0);
-    oct_graph_destroy(g);
-}
-
 /* Two values stand for w, with two sets of parameters: the integers are the same, and stored once under the first name;
  * other names are numbered in the order of the products. */
 static void constants_keep_their_names(void **state)
@@ -513,6 +493,26 @@ static void lstm_is_transposed(void **state)
     assert_int_equal(input(g, n, 10)->constant->rank, 1);
     assert_string_equal(input(g, n, 11)->name, "r_zero_point");
     assert_memory_equal(input(g, n, 8)->constant->data, scales, sizeof scales);
+    oct_graph_destroy(g);
+}
+
+/* Zero points have the type of the quantized values. */
+static void wide_zero_point(void **state)
+{
+    static const int32_t zero[] = { 40000 };
+    static const oct_quant wide = { .n = 1, .scale = one_scale, .zp = zero, .dtype = OCT_U16 };
+    oct_graph *g = net_graph(21);
+    int x = net_input(g, "x", OCT_F32, "4");
+    net_output(g, NET_NODE(g, "Neg", "neg", "y",
+                           annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &wide)));
+    write_forms(g, false);
+    assert_int_equal(value(g, "x_zero_point")->constant->dtype, OCT_U16);
+    assert_int_equal(*(const uint16_t *)value(g, "x_zero_point")->constant->data, 40000);
+    float in[4];
+    net_fill(in, 4, 77);
+    assert_int_equal(net_run(g, got, CAP), 4);
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(got[i], -rintf(in[i] / one_scale[0]) * one_scale[0], 0);
     oct_graph_destroy(g);
 }
 

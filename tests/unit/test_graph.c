@@ -141,64 +141,6 @@ static void replacing_uses(void **state)
     oct_graph_destroy(g);
 }
 
-/* c is the Neg's, and a graph inside takes a: nested values, names, pruning, cloning. */
-static void nesting(void **state)
-{
-    int x, a, b, c;
-    oct_graph *g = chain(&x, &a, &b, &c), *copy;
-    int neg = g->value[c].producer, inner, v;
-    oct_graph *body = net_nested(g), *deep = net_nested(body);
-    int first = NET_NODE(body, "If", "if", "d", net_take(body, b)), at = net_last;
-    net_output(body, first);
-    net_output(deep, NET_NODE(deep, "Relu", "r", "e", net_take(deep, net_take(body, a))));
-    NET_NODE(deep, "Exp", "unused", "f", net_take(deep, net_take(body, x)));
-    net_give(body, at, "then_branch", deep);
-    net_give(g, neg, "body", body);
-    GOOD(oct_graph_check(g, err));
-    assert_int_equal(g->node[neg].n_captured, 3);
-    assert_ptr_equal(oct_node_graph_at(&g->node[neg], 0), body);
-    assert_null(oct_node_graph_at(&g->node[neg], 1));
-    assert_null(oct_node_graph(&g->node[neg], "other"));
-    assert_int_equal(oct_graph_opset(deep, ""), 13);
-    /* A name that any graph of the nest has is taken in all of them. */
-    GOOD(oct_graph_new_value(g, "e", OCT_F32, &v, err));
-    assert_string_equal(g->value[v].name, "e_1");
-    GOOD(oct_graph_new_value(deep, "b", OCT_F32, &v, err));
-    assert_string_equal(deep->value[v].name, "b_1");
-    /* What the inner graph does not need is no capture any more. */
-    assert_int_equal(oct_graph_prune(g), 1);
-    assert_int_equal(g->node[neg].n_captured, 2);
-    assert_int_equal(g->value[x].n_uses, 1);
-    GOOD(oct_graph_check(g, err));
-    /* Facts go down one level at a time. */
-    GOOD(oct_graph_set_dims(g, a, 2, (int64_t[]){ 2, 3 }, err));
-    g->value[a].dtype = OCT_F32;
-    GOOD(oct_graph_pass_on(g, neg, err));
-    GOOD(oct_graph_pass_on(body, at, err));
-    inner = deep->node[deep->order[0]].in[0];
-    assert_true(deep->value[inner].dtype == OCT_F32 && oct_shape_known(&deep->value[inner].shape, NULL));
-    /* A copy has its own; a copy of a nested graph stands alone. */
-    GOOD(oct_graph_clone(g, &copy, err));
-    GOOD(oct_graph_check(copy, err));
-    oct_graph *body2 = oct_node_graph(&copy->node[neg], "body");
-    assert_true(body2 != body && body2->outer == copy);
-    GOOD(oct_graph_new_value(body2, "fresh", OCT_F32, &v, err));
-    assert_int_equal(oct_graph_find(body, "fresh"), -1);
-    oct_graph_destroy(copy);
-    GOOD(oct_graph_clone(body, &copy, err));
-    GOOD(oct_graph_check(copy, err));
-    assert_null(copy->outer);
-    assert_int_equal(oct_graph_opset(copy, ""), 13);
-    assert_int_equal(copy->n_input, 2);
-    assert_string_equal(copy->value[copy->input[0]].name, "b");
-    assert_string_equal(copy->value[copy->input[1]].name, "a");
-    oct_graph_destroy(copy);
-    /* The check finds captures that are not listed. */
-    g->node[neg].n_captured = 1;
-    broken(g, "is no capture");
-    oct_graph_destroy(g);
-}
-
 static void removing(void **state)
 {
     int x, a, b, c;
@@ -270,6 +212,64 @@ static void captures_order(void **state)
     assert_int_equal(g->order[3], id);
     oct_graph_remove_node(g, id);
     assert_int_equal(g->value[c].n_uses, 0);
+    oct_graph_destroy(g);
+}
+
+/* c is the Neg's, and a graph inside takes a: nested values, names, pruning, cloning. */
+static void nesting(void **state)
+{
+    int x, a, b, c;
+    oct_graph *g = chain(&x, &a, &b, &c), *copy;
+    int neg = g->value[c].producer, inner, v;
+    oct_graph *body = net_nested(g), *deep = net_nested(body);
+    int first = NET_NODE(body, "If", "if", "d", net_take(body, b)), at = net_last;
+    net_output(body, first);
+    net_output(deep, NET_NODE(deep, "Relu", "r", "e", net_take(deep, net_take(body, a))));
+    NET_NODE(deep, "Exp", "unused", "f", net_take(deep, net_take(body, x)));
+    net_give(body, at, "then_branch", deep);
+    net_give(g, neg, "body", body);
+    GOOD(oct_graph_check(g, err));
+    assert_int_equal(g->node[neg].n_captured, 3);
+    assert_ptr_equal(oct_node_graph_at(&g->node[neg], 0), body);
+    assert_null(oct_node_graph_at(&g->node[neg], 1));
+    assert_null(oct_node_graph(&g->node[neg], "other"));
+    assert_int_equal(oct_graph_opset(deep, ""), 13);
+    /* A name that any graph of the nest has is taken in all of them. */
+    GOOD(oct_graph_new_value(g, "e", OCT_F32, &v, err));
+    assert_string_equal(g->value[v].name, "e_1");
+    GOOD(oct_graph_new_value(deep, "b", OCT_F32, &v, err));
+    assert_string_equal(deep->value[v].name, "b_1");
+    /* What the inner graph does not need is no capture any more. */
+    assert_int_equal(oct_graph_prune(g), 1);
+    assert_int_equal(g->node[neg].n_captured, 2);
+    assert_int_equal(g->value[x].n_uses, 1);
+    GOOD(oct_graph_check(g, err));
+    /* Facts go down one level at a time. */
+    GOOD(oct_graph_set_dims(g, a, 2, (int64_t[]){ 2, 3 }, err));
+    g->value[a].dtype = OCT_F32;
+    GOOD(oct_graph_pass_on(g, neg, err));
+    GOOD(oct_graph_pass_on(body, at, err));
+    inner = deep->node[deep->order[0]].in[0];
+    assert_true(deep->value[inner].dtype == OCT_F32 && oct_shape_known(&deep->value[inner].shape, NULL));
+    /* A copy has its own; a copy of a nested graph stands alone. */
+    GOOD(oct_graph_clone(g, &copy, err));
+    GOOD(oct_graph_check(copy, err));
+    oct_graph *body2 = oct_node_graph(&copy->node[neg], "body");
+    assert_true(body2 != body && body2->outer == copy);
+    GOOD(oct_graph_new_value(body2, "fresh", OCT_F32, &v, err));
+    assert_int_equal(oct_graph_find(body, "fresh"), -1);
+    oct_graph_destroy(copy);
+    GOOD(oct_graph_clone(body, &copy, err));
+    GOOD(oct_graph_check(copy, err));
+    assert_null(copy->outer);
+    assert_int_equal(oct_graph_opset(copy, ""), 13);
+    assert_int_equal(copy->n_input, 2);
+    assert_string_equal(copy->value[copy->input[0]].name, "b");
+    assert_string_equal(copy->value[copy->input[1]].name, "a");
+    oct_graph_destroy(copy);
+    /* The check finds captures that are not listed. */
+    g->node[neg].n_captured = 1;
+    broken(g, "is no capture");
     oct_graph_destroy(g);
 }
 

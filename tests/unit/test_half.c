@@ -475,6 +475,27 @@ static void rules_mix_types(void **state)
     stop(&w);
 }
 
+/* Recurrent layers are asked for 16 bits like others, though they have no integer form. */
+static void recurrent_layers(void **state)
+{
+    oct_graph *g = net_graph(14);
+    int x = net_input(g, "x", OCT_F32, "5,1,4");
+    int a = NET_NODE(g, "LSTM", "lstm", "a", x, net_random(g, "w", "1,12,4", 3), net_random(g, "r", "1,12,3", 4));
+    net_int(g, "hidden_size", 3);
+    int s = NET_NODE(g, "Squeeze", "squeeze", "s", a, NET_S64(g, "axes", "1", 1));
+    int b = NET_NODE(g, "GRU", "gru", "b", s, net_random(g, "v", "1,9,3", 5), net_random(g, "u", "1,9,3", 6));
+    net_int(g, "hidden_size", 3);
+    net_output(g, b);
+    work w = start(g);
+    finish(&w, NULL, 0);
+    assert_int_equal(layer(&w, "lstm")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(layer(&w, "gru")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(type_of(&w, "w"), OCT_F16);
+    assert_int_equal(type_of(&w, "u"), OCT_F16);
+    assert_int_equal(net_count(g, "Cast"), 2);
+    stop(&w);
+}
+
 /* One table for what picks rows of it and, transposed, for a product is stored once; where the first stays float32, so
  * does what is stored. */
 static void tied_tables_are_stored_once(void **state)
@@ -529,44 +550,6 @@ static void quantized_layers_stay(void **state)
     stop(&w);
 }
 
-/* Recurrent layers are asked for 16 bits like others, though they have no integer form. */
-static void recurrent_layers(void **state)
-{
-    oct_graph *g = net_graph(14);
-    int x = net_input(g, "x", OCT_F32, "5,1,4");
-    int a = NET_NODE(g, "LSTM", "lstm", "a", x, net_random(g, "w", "1,12,4", 3), net_random(g, "r", "1,12,3", 4));
-    net_int(g, "hidden_size", 3);
-    int s = NET_NODE(g, "Squeeze", "squeeze", "s", a, NET_S64(g, "axes", "1", 1));
-    int b = NET_NODE(g, "GRU", "gru", "b", s, net_random(g, "v", "1,9,3", 5), net_random(g, "u", "1,9,3", 6));
-    net_int(g, "hidden_size", 3);
-    net_output(g, b);
-    work w = start(g);
-    finish(&w, NULL, 0);
-    assert_int_equal(layer(&w, "lstm")->scheme, OCT_SCHEME_FP16);
-    assert_int_equal(layer(&w, "gru")->scheme, OCT_SCHEME_FP16);
-    assert_int_equal(type_of(&w, "w"), OCT_F16);
-    assert_int_equal(type_of(&w, "u"), OCT_F16);
-    assert_int_equal(net_count(g, "Cast"), 2);
-    stop(&w);
-}
-
-static void out_of_memory_is_reported(void **state)
-{
-    bool done = false;
-    for (size_t n = 1; !done; n++) {
-        oct_err e = OCT_ERR_INIT;
-        work w = start(classifier());
-        oct_alloc_fail_at(n);
-        oct_status s = oct_qjob_decide(w.job, NULL, &e);
-        if (s == OCT_OK)
-            s = oct_qjob_rewrite(w.job, &e);
-        done = oct_alloc_fail_at(0) < n;
-        assert_int_equal(s, done ? OCT_OK : OCT_ENOMEM);
-        stop(&w);
-        assert_true(n < 1000);
-    }
-}
-
 /* What an operator of another domain makes is float32 where that follows from what reads it; it gets what it got, and
  * Casts stand around it. */
 static void types_follow_from_readers(void **state)
@@ -608,6 +591,23 @@ static void unknown_types_stay_float(void **state)
     assert_int_equal(type_of(&w, "w1"), OCT_F16);
     assert_int_equal(type_of(&w, "y"), OCT_UNDEFINED);
     stop(&w);
+}
+
+static void out_of_memory_is_reported(void **state)
+{
+    bool done = false;
+    for (size_t n = 1; !done; n++) {
+        oct_err e = OCT_ERR_INIT;
+        work w = start(classifier());
+        oct_alloc_fail_at(n);
+        oct_status s = oct_qjob_decide(w.job, NULL, &e);
+        if (s == OCT_OK)
+            s = oct_qjob_rewrite(w.job, &e);
+        done = oct_alloc_fail_at(0) < n;
+        assert_int_equal(s, done ? OCT_OK : OCT_ENOMEM);
+        stop(&w);
+        assert_true(n < 1000);
+    }
 }
 
 int main(void)

@@ -210,87 +210,6 @@ static void endless_calls(void **state)
     }
 }
 
-/* A function F<i> that calls F<i + 1> twice, by nodes named `name`: with a value each or, if `quiet`, without
- * outputs. */
-static void add_doubling(functions *l, int i, const char *name, bool quiet)
-{
-    char op[16];
-    int call;
-    snprintf(op, sizeof op, "F%02d", i);
-    oct_graph *f = add_function(l, oct_arena_strdup(l->g->arena, op), 13);
-    int x = parameter(f, "x"), y = x;
-    snprintf(op, sizeof op, "F%02d", i + 1);
-    for (int k = 0; k < 2; k++) {
-        GOOD(oct_graph_add_node(f, op, "local", name, 1, 0, -1, &call, err));
-        GOOD(oct_graph_set_input(f, call, 0, y, err));
-        if (quiet)
-            continue;
-        GOOD(oct_graph_add_value(f, k ? "z" : "y", OCT_UNDEFINED, &y, err));
-        GOOD(oct_graph_set_output(f, call, 0, y, err));
-    }
-    net_output(f, y);
-}
-
-/* Nodes of a branch: a chain of 2000 Relu in an If of the innermost function. */
-static int add_long_branch(oct_graph *f, int x)
-{
-    char name[16];
-    int v = NET_NODE(f, "If", "if", "z", NET_NODE(f, "Cast", "c", "cond", x));
-    const int node = net_last;
-    oct_graph *then;
-    GOOD(oct_graph_new_nested(f, &then, err));
-    int y;
-    GOOD(oct_graph_capture(then, x, &y, err));
-    for (int i = 0; i < 2000; i++) {
-        snprintf(name, sizeof name, "v%d", i);
-        y = NET_NODE(then, "Relu", "", name, y);
-    }
-    net_output(then, y);
-    oct_attr *a = oct_arena_calloc(f->arena, 1, sizeof *a);
-    oct_graph **list = oct_arena_calloc(f->arena, 1, sizeof *list);
-    list[0] = then;
-    *a = (oct_attr){ .name = "then_branch", .type = OCT_ATTR_GRAPH, .graphs = list, .n = 1 };
-    f->node[node].attr = a;
-    f->node[node].n_attr = f->node[node].cap_attr = 1;
-    GOOD(oct_graph_set_captures(f, node, err));
-    return v;
-}
-
-/* What a few bytes of calls multiply: nodes, those of nested graphs, calls of nothing, names, constants. Each ends
- * soon, with a reason. */
-static void bombs(void **state)
-{
-    enum { NODES, BRANCHES, NOTHING, NAMES, CONSTANTS, KINDS };
-    static const char *const reason[] = { "more than 262144 nodes", "more than 262144 nodes", "more than 262144 nodes",
-                                          "64 MB of names", "264 MB of constants" };
-    char *name = oct_calloc(60001, 1);
-    memset(name, 'n', 60000);
-    for (int kind = 0; kind < KINDS; kind++) {
-        enum { LEVELS = 40 };
-        functions l = { .g = net_graph(13) };
-        for (int i = 0; i < LEVELS - 1; i++)
-            add_doubling(&l, i, kind == NAMES ? name : "", kind == NOTHING);
-        oct_graph *f = add_function(&l, "F39", 13);
-        int x = parameter(f, "x");
-        if (kind == BRANCHES)
-            net_output(f, add_long_branch(f, x));
-        else if (kind == CONSTANTS)
-            net_output(f, NET_NODE(f, "Add", "a", "z", x, net_random(f, "k", "262144", 1)));
-        else
-            net_output(f, kind == NOTHING ? x : NET_NODE(f, "Relu", "a", "z", x));
-        set_functions(&l);
-        x = net_input(l.g, "x", OCT_F32, "5");
-        net_output(l.g, NET_NODE(l.g, "local.F00", "call", "y", x));
-        oct_err e = OCT_ERR_INIT;
-        assert_int_equal(oct_passes_flatten(l.g, &e), OCT_EUNSUPPORTED);
-        if (!strstr(e.text, reason[kind]))
-            fail_msg("%d: %s", kind, e.text);
-        assert_true(oct_arena_bytes(l.g->arena) < (size_t)512 << 20);
-        oct_graph_destroy(l.g);
-    }
-    oct_free(name);
-}
-
 /* A body of an older opset is raised; one of a newer opset is taken where its operators are the same. */
 static void other_opsets(void **state)
 {
@@ -419,6 +338,87 @@ static void loop_hands_on(void **state)
         assert_true(v >= 0 && b->value[v].constant && b->value[v].outer >= 0);
         oct_graph_destroy(g);
     }
+}
+
+/* A function F<i> that calls F<i + 1> twice, by nodes named `name`: with a value each or, if `quiet`, without
+ * outputs. */
+static void add_doubling(functions *l, int i, const char *name, bool quiet)
+{
+    char op[16];
+    int call;
+    snprintf(op, sizeof op, "F%02d", i);
+    oct_graph *f = add_function(l, oct_arena_strdup(l->g->arena, op), 13);
+    int x = parameter(f, "x"), y = x;
+    snprintf(op, sizeof op, "F%02d", i + 1);
+    for (int k = 0; k < 2; k++) {
+        GOOD(oct_graph_add_node(f, op, "local", name, 1, 0, -1, &call, err));
+        GOOD(oct_graph_set_input(f, call, 0, y, err));
+        if (quiet)
+            continue;
+        GOOD(oct_graph_add_value(f, k ? "z" : "y", OCT_UNDEFINED, &y, err));
+        GOOD(oct_graph_set_output(f, call, 0, y, err));
+    }
+    net_output(f, y);
+}
+
+/* Nodes of a branch: a chain of 2000 Relu in an If of the innermost function. */
+static int add_long_branch(oct_graph *f, int x)
+{
+    char name[16];
+    int v = NET_NODE(f, "If", "if", "z", NET_NODE(f, "Cast", "c", "cond", x));
+    const int node = net_last;
+    oct_graph *then;
+    GOOD(oct_graph_new_nested(f, &then, err));
+    int y;
+    GOOD(oct_graph_capture(then, x, &y, err));
+    for (int i = 0; i < 2000; i++) {
+        snprintf(name, sizeof name, "v%d", i);
+        y = NET_NODE(then, "Relu", "", name, y);
+    }
+    net_output(then, y);
+    oct_attr *a = oct_arena_calloc(f->arena, 1, sizeof *a);
+    oct_graph **list = oct_arena_calloc(f->arena, 1, sizeof *list);
+    list[0] = then;
+    *a = (oct_attr){ .name = "then_branch", .type = OCT_ATTR_GRAPH, .graphs = list, .n = 1 };
+    f->node[node].attr = a;
+    f->node[node].n_attr = f->node[node].cap_attr = 1;
+    GOOD(oct_graph_set_captures(f, node, err));
+    return v;
+}
+
+/* What a few bytes of calls multiply: nodes, those of nested graphs, calls of nothing, names, constants. Each ends
+ * soon, with a reason. */
+static void bombs(void **state)
+{
+    enum { NODES, BRANCHES, NOTHING, NAMES, CONSTANTS, KINDS };
+    static const char *const reason[] = { "more than 262144 nodes", "more than 262144 nodes", "more than 262144 nodes",
+                                          "64 MB of names", "264 MB of constants" };
+    char *name = oct_calloc(60001, 1);
+    memset(name, 'n', 60000);
+    for (int kind = 0; kind < KINDS; kind++) {
+        enum { LEVELS = 40 };
+        functions l = { .g = net_graph(13) };
+        for (int i = 0; i < LEVELS - 1; i++)
+            add_doubling(&l, i, kind == NAMES ? name : "", kind == NOTHING);
+        oct_graph *f = add_function(&l, "F39", 13);
+        int x = parameter(f, "x");
+        if (kind == BRANCHES)
+            net_output(f, add_long_branch(f, x));
+        else if (kind == CONSTANTS)
+            net_output(f, NET_NODE(f, "Add", "a", "z", x, net_random(f, "k", "262144", 1)));
+        else
+            net_output(f, kind == NOTHING ? x : NET_NODE(f, "Relu", "a", "z", x));
+        set_functions(&l);
+        x = net_input(l.g, "x", OCT_F32, "5");
+        net_output(l.g, NET_NODE(l.g, "local.F00", "call", "y", x));
+        oct_err e = OCT_ERR_INIT;
+        assert_int_equal(oct_passes_flatten(l.g, &e), OCT_EUNSUPPORTED);
+        if (!strstr(e.text, reason[kind]))
+            fail_msg("%d: %s", kind, e.text);
+        assert_true(oct_arena_bytes(l.g->arena) < (size_t)512 << 20);
+        oct_graph_destroy(l.g);
+    }
+    oct_free(name);
 }
 
 int main(void)

@@ -168,101 +168,6 @@ static void memory_is_as_files(void **state)
     free(model);
 }
 
-static void goals_that_are_missed_have_results(void **state)
-{
-    octet *o = octet_open();
-    octet_result *r;
-    octet_convert_options x = options();
-    x.samples.get = give;
-    x.samples.get_arg = noise();
-    x.samples.count = COUNT;
-    x.in_memory = true;
-    x.min_sqnr = 200;
-    x.trials = 0;
-    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_GOAL);
-    assert_true(octet_result_number(r, "goal_met") == 0 && octet_result_number(r, "goals.0.met") == 0);
-    assert_non_null(strstr(octet_error(o), "200"));
-    assert_non_null(octet_result_model(r, NULL));
-    octet_result_free(r);
-    x = options(); /* no choice is that small: nothing is made */
-    x.in_memory = true;
-    x.target_size = "1000";
-    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_GOAL);
-    assert_true(octet_result_number(r, "size.missed") == 1);
-    assert_null(octet_result_model(r, NULL));
-    octet_result_free(r);
-    octet_close(o);
-}
-
-static void expect(octet *o, const octet_convert_options *x, octet_status want, const char *word)
-{
-    octet_result *r = (octet_result *)o;
-    assert_int_equal(octet_convert_model(o, x, &r), want);
-    assert_null(r);
-    if (!strstr(octet_error(o), word))
-        fail_msg("the error is '%s', without '%s'", octet_error(o), word);
-}
-
-static void wrong_options_have_a_status(void **state)
-{
-    static const char *const bad[] = { NULL }, *const stream[] = { "-" };
-    octet *o = octet_open();
-    giver *g = noise();
-    octet_result *r;
-    octet_convert_options x = options();
-    assert_int_equal(octet_convert_model(NULL, &x, &r), OCTET_USAGE);
-    assert_int_equal(octet_convert_model(o, &x, NULL), OCTET_USAGE);
-    expect(o, NULL, OCTET_USAGE, "octet_convert_init");
-#define WRONG(set, word) \
-    x = options();       \
-    x.in_memory = true;  \
-    set;                 \
-    expect(o, &x, OCTET_USAGE, word)
-    WRONG(x.size = 0, "octet_convert_init");
-    WRONG(x.size -= 3, "octet_convert_init"); /* the end of no member */
-    WRONG(x.model = NULL, "model");
-    WRONG(x.model = "-", "streams");
-    WRONG(x.samples.data = ((octet_texts){ stream, 1 }), "streams");
-    WRONG(x.rules = ((octet_texts){ bad, 1 }), "NULL");
-    WRONG(x.rules = ((octet_texts){ NULL, 1 }), "NULL");
-    WRONG(x.scheme = "int9", "int9");
-    WRONG(x.target = "nowhere", "nowhere");
-    WRONG(x.format = "qxq", "qxq");
-    WRONG(x.effort = "low", "low");
-    WRONG(x.input_layout = "hwc", "hwc");
-    WRONG((x.scheme = "weight-only", x.bits = 3), "3 bits");
-    WRONG((x.scheme = "weight-only", x.block_size = 48), "blocks of 48");
-    WRONG(x.bits = 4, "--bits");
-    WRONG((x.scheme = "weight-only", x.accuracy_level = 2), "accuracy-level");
-    WRONG(x.threads = 5000, "threads");
-    WRONG(x.budget = 101, "range");
-    WRONG(x.target_bits = NAN, "range");
-    WRONG(x.min_sqnr = 30, "no samples");
-    WRONG((x.samples.get = give, x.samples.count = -1), "below 0");
-    WRONG((x.samples.get = give, x.calib = "t.calib"), "table");
-    WRONG((x.target_size = "12%", x.scheme = "dynamic"), "--target-size");
-#undef WRONG
-    x = options();
-    x.in_memory = true;
-    x.samples.get = give;
-    x.samples.get_arg = g;
-    x.samples.count = COUNT;
-    g->fails_at = 3;
-    expect(o, &x, OCTET_IO, "returned 7");
-    x = options();
-    x.model = "none.onnx";
-    expect(o, &x, OCTET_IO, "none.onnx");
-    x.model_data = "no model";
-    x.model_size = 8;
-    expect(o, &x, OCTET_MALFORMED, "none.onnx");
-    assert_int_equal(access("none.int8.onnx", F_OK), -1);
-    octet_result_free(NULL);
-    assert_string_equal(octet_result_json(NULL), "");
-    assert_null(octet_result_model(NULL, NULL));
-    assert_true(isnan(octet_result_number(NULL, "text")) && !octet_result_text(NULL, "text"));
-    octet_close(o);
-}
-
 /* A table of the caller's samples is that of the same samples in a file, but for their name; parts are parts. */
 static void tables_are_those_of_the_command(void **state)
 {
@@ -441,6 +346,101 @@ static void sensitivity_is_that_of_the_command(void **state)
     x.samples.labels = NULL;
     assert_int_equal(octet_measure_sensitivity(o, &x, lib.model, &r), OCTET_MALFORMED); /* and stays what it is */
     free(of_program);
+    octet_close(o);
+}
+
+static void goals_that_are_missed_have_results(void **state)
+{
+    octet *o = octet_open();
+    octet_result *r;
+    octet_convert_options x = options();
+    x.samples.get = give;
+    x.samples.get_arg = noise();
+    x.samples.count = COUNT;
+    x.in_memory = true;
+    x.min_sqnr = 200;
+    x.trials = 0;
+    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_GOAL);
+    assert_true(octet_result_number(r, "goal_met") == 0 && octet_result_number(r, "goals.0.met") == 0);
+    assert_non_null(strstr(octet_error(o), "200"));
+    assert_non_null(octet_result_model(r, NULL));
+    octet_result_free(r);
+    x = options(); /* no choice is that small: nothing is made */
+    x.in_memory = true;
+    x.target_size = "1000";
+    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_GOAL);
+    assert_true(octet_result_number(r, "size.missed") == 1);
+    assert_null(octet_result_model(r, NULL));
+    octet_result_free(r);
+    octet_close(o);
+}
+
+static void expect(octet *o, const octet_convert_options *x, octet_status want, const char *word)
+{
+    octet_result *r = (octet_result *)o;
+    assert_int_equal(octet_convert_model(o, x, &r), want);
+    assert_null(r);
+    if (!strstr(octet_error(o), word))
+        fail_msg("the error is '%s', without '%s'", octet_error(o), word);
+}
+
+static void wrong_options_have_a_status(void **state)
+{
+    static const char *const bad[] = { NULL }, *const stream[] = { "-" };
+    octet *o = octet_open();
+    giver *g = noise();
+    octet_result *r;
+    octet_convert_options x = options();
+    assert_int_equal(octet_convert_model(NULL, &x, &r), OCTET_USAGE);
+    assert_int_equal(octet_convert_model(o, &x, NULL), OCTET_USAGE);
+    expect(o, NULL, OCTET_USAGE, "octet_convert_init");
+#define WRONG(set, word) \
+    x = options();       \
+    x.in_memory = true;  \
+    set;                 \
+    expect(o, &x, OCTET_USAGE, word)
+    WRONG(x.size = 0, "octet_convert_init");
+    WRONG(x.size -= 3, "octet_convert_init"); /* the end of no member */
+    WRONG(x.model = NULL, "model");
+    WRONG(x.model = "-", "streams");
+    WRONG(x.samples.data = ((octet_texts){ stream, 1 }), "streams");
+    WRONG(x.rules = ((octet_texts){ bad, 1 }), "NULL");
+    WRONG(x.rules = ((octet_texts){ NULL, 1 }), "NULL");
+    WRONG(x.scheme = "int9", "int9");
+    WRONG(x.target = "nowhere", "nowhere");
+    WRONG(x.format = "qxq", "qxq");
+    WRONG(x.effort = "low", "low");
+    WRONG(x.input_layout = "hwc", "hwc");
+    WRONG((x.scheme = "weight-only", x.bits = 3), "3 bits");
+    WRONG((x.scheme = "weight-only", x.block_size = 48), "blocks of 48");
+    WRONG(x.bits = 4, "--bits");
+    WRONG((x.scheme = "weight-only", x.accuracy_level = 2), "accuracy-level");
+    WRONG(x.threads = 5000, "threads");
+    WRONG(x.budget = 101, "range");
+    WRONG(x.target_bits = NAN, "range");
+    WRONG(x.min_sqnr = 30, "no samples");
+    WRONG((x.samples.get = give, x.samples.count = -1), "below 0");
+    WRONG((x.samples.get = give, x.calib = "t.calib"), "table");
+    WRONG((x.target_size = "12%", x.scheme = "dynamic"), "--target-size");
+#undef WRONG
+    x = options();
+    x.in_memory = true;
+    x.samples.get = give;
+    x.samples.get_arg = g;
+    x.samples.count = COUNT;
+    g->fails_at = 3;
+    expect(o, &x, OCTET_IO, "returned 7");
+    x = options();
+    x.model = "none.onnx";
+    expect(o, &x, OCTET_IO, "none.onnx");
+    x.model_data = "no model";
+    x.model_size = 8;
+    expect(o, &x, OCTET_MALFORMED, "none.onnx");
+    assert_int_equal(access("none.int8.onnx", F_OK), -1);
+    octet_result_free(NULL);
+    assert_string_equal(octet_result_json(NULL), "");
+    assert_null(octet_result_model(NULL, NULL));
+    assert_true(isnan(octet_result_number(NULL, "text")) && !octet_result_text(NULL, "text"));
     octet_close(o);
 }
 

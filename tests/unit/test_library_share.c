@@ -209,6 +209,22 @@ static void outputs_are_each_ones_own(void **state)
 
 /* ---- threads of the caller's ---- */
 
+static void misuse_has_a_status(void **state)
+{
+    octet *o = octet_open();
+    octet_model *m = load(o, 1), *s = m;
+    assert_int_equal(octet_model_share(o, NULL, &s), OCTET_USAGE);
+    assert_null(s);
+    assert_int_equal(octet_model_share(o, m, NULL), OCTET_USAGE);
+    assert_true(*octet_error(o));
+    s = m;
+    assert_int_equal(octet_model_share(NULL, m, &s), OCTET_USAGE);
+    assert_null(s);
+    assert_true(runs(o, m, 1));
+    octet_model_free(m);
+    octet_close(o);
+}
+
 typedef struct lane {
     pthread_t thread;
     void (*work)(void *arg, size_t i);
@@ -255,22 +271,6 @@ static void runs_on_the_callers_threads(void **state)
     assert_int_equal(octet_model_parallel(o, s, 2, NULL, NULL), OCTET_USAGE);
     assert_int_equal(octet_model_parallel(o, NULL, 2, on_threads, NULL), OCTET_USAGE);
     octet_model_free(s);
-    octet_model_free(m);
-    octet_close(o);
-}
-
-static void misuse_has_a_status(void **state)
-{
-    octet *o = octet_open();
-    octet_model *m = load(o, 1), *s = m;
-    assert_int_equal(octet_model_share(o, NULL, &s), OCTET_USAGE);
-    assert_null(s);
-    assert_int_equal(octet_model_share(o, m, NULL), OCTET_USAGE);
-    assert_true(*octet_error(o));
-    s = m;
-    assert_int_equal(octet_model_share(NULL, m, &s), OCTET_USAGE);
-    assert_null(s);
-    assert_true(runs(o, m, 1));
     octet_model_free(m);
     octet_close(o);
 }

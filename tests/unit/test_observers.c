@@ -156,73 +156,6 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How many of the sorted values are below v, or not above it. */
-static size_t rank_of(const float *x, size_t n, double v, bool equal)
-{
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (x[mid] < v || (equal && x[mid] == v))
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
-/* As check_bins, for many values: sorts them. Subnormal ones share no bin with zero. */
-static void check_bins_sorted(const oct_stats *s, float *x, size_t n)
-{
-    qsort(x, n, sizeof *x, by_value);
-    size_t at = 0;
-    uint64_t sum = 0, zeros = rank_of(x, n, 0, true) - rank_of(x, n, 0, false);
-    oct_bin b;
-    while (oct_stats_next(s, &at, &b)) {
-        const bool neg = b.lo < 0; /* bins hold the edge nearer to zero, and no zeros */
-        uint64_t c = rank_of(x, n, b.hi, neg) - rank_of(x, n, b.lo, neg);
-        c = b.lo == b.hi ? zeros : b.lo == 0 || b.hi == 0 ? c - zeros : c;
-        assert_int_equal(c, b.count);
-        sum += c;
-    }
-    assert_int_equal(sum, n);
-}
-
-/* Many values of few octaves go another way than the first ones and strange ones; they land in the same bins. */
-static void bins_of_long_tensors(void **state)
-{
-    enum { N = 30000, PARTS = 3 };
-    float *x = oct_alloc(PARTS * N * sizeof *x), *sorted = oct_alloc(PARTS * N * sizeof *x);
-    for (int kind = 0; kind < 7; kind++) {
-        for (size_t i = 0; i < PARTS * N; i++) {
-            float v = bell();
-            v = kind == 1 && v < 0 ? 0 : kind == 2 && v < 0 ? v / 64 : v;
-            x[i] = kind == 5   ? rintf(v * 16)
-                   : kind == 6 ? ldexpf(v, -117)
-                   : v > 6     ? 6
-                               : v; /* few octaves; such that scales would overflow */
-        }
-        x[N + 5] = kind == 5 ? 0.3f : x[N + 5];   /* behind a gap */
-        x[N + 7] = kind == 3 ? 1e-30f : x[N + 7]; /* new octaves below and above */
-        x[2 * N + 9] = kind == 4 ? -77 : x[2 * N + 9];
-        x[2 * N + 11] = kind == 4 ? 1e-41f : x[2 * N + 11];
-        oct_stats s, one;
-        oct_stats_init(&s);
-        oct_stats_init(&one);
-        for (size_t p = 0; p < PARTS; p++) {
-            assert_int_equal(oct_stats_update(&s, x + p * N, N, NULL), OCT_OK);
-            memcpy(sorted, x, (p + 1) * N * sizeof *x);
-            check_bins_sorted(&s, sorted, (p + 1) * N);
-        }
-        for (size_t i = 0; i < PARTS; i++)
-            assert_int_equal(oct_stats_update(&one, x + (PARTS - 1 - i) * N, N, NULL), OCT_OK);
-        assert_true(oct_stats_equal(&s, &one));
-        oct_stats_free(&s);
-        oct_stats_free(&one);
-    }
-    oct_free(x);
-    oct_free(sorted);
-}
-
 static void resolution(void **state)
 {
     enum { N = 200000 };
@@ -666,6 +599,73 @@ static void logarithm(void **state)
         assert_true(fabs(oct_log(x) - log(x)) <= 4e-16 * fabs(log(x)) + 4e-16);
     }
     assert_true(oct_log(1) == 0);
+}
+
+/* How many of the sorted values are below v, or not above it. */
+static size_t rank_of(const float *x, size_t n, double v, bool equal)
+{
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (x[mid] < v || (equal && x[mid] == v))
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* As check_bins, for many values: sorts them. Subnormal ones share no bin with zero. */
+static void check_bins_sorted(const oct_stats *s, float *x, size_t n)
+{
+    qsort(x, n, sizeof *x, by_value);
+    size_t at = 0;
+    uint64_t sum = 0, zeros = rank_of(x, n, 0, true) - rank_of(x, n, 0, false);
+    oct_bin b;
+    while (oct_stats_next(s, &at, &b)) {
+        const bool neg = b.lo < 0; /* bins hold the edge nearer to zero, and no zeros */
+        uint64_t c = rank_of(x, n, b.hi, neg) - rank_of(x, n, b.lo, neg);
+        c = b.lo == b.hi ? zeros : b.lo == 0 || b.hi == 0 ? c - zeros : c;
+        assert_int_equal(c, b.count);
+        sum += c;
+    }
+    assert_int_equal(sum, n);
+}
+
+/* Many values of few octaves go another way than the first ones and strange ones; they land in the same bins. */
+static void bins_of_long_tensors(void **state)
+{
+    enum { N = 30000, PARTS = 3 };
+    float *x = oct_alloc(PARTS * N * sizeof *x), *sorted = oct_alloc(PARTS * N * sizeof *x);
+    for (int kind = 0; kind < 7; kind++) {
+        for (size_t i = 0; i < PARTS * N; i++) {
+            float v = bell();
+            v = kind == 1 && v < 0 ? 0 : kind == 2 && v < 0 ? v / 64 : v;
+            x[i] = kind == 5   ? rintf(v * 16)
+                   : kind == 6 ? ldexpf(v, -117)
+                   : v > 6     ? 6
+                               : v; /* few octaves; such that scales would overflow */
+        }
+        x[N + 5] = kind == 5 ? 0.3f : x[N + 5];   /* behind a gap */
+        x[N + 7] = kind == 3 ? 1e-30f : x[N + 7]; /* new octaves below and above */
+        x[2 * N + 9] = kind == 4 ? -77 : x[2 * N + 9];
+        x[2 * N + 11] = kind == 4 ? 1e-41f : x[2 * N + 11];
+        oct_stats s, one;
+        oct_stats_init(&s);
+        oct_stats_init(&one);
+        for (size_t p = 0; p < PARTS; p++) {
+            assert_int_equal(oct_stats_update(&s, x + p * N, N, NULL), OCT_OK);
+            memcpy(sorted, x, (p + 1) * N * sizeof *x);
+            check_bins_sorted(&s, sorted, (p + 1) * N);
+        }
+        for (size_t i = 0; i < PARTS; i++)
+            assert_int_equal(oct_stats_update(&one, x + (PARTS - 1 - i) * N, N, NULL), OCT_OK);
+        assert_true(oct_stats_equal(&s, &one));
+        oct_stats_free(&s);
+        oct_stats_free(&one);
+    }
+    oct_free(x);
+    oct_free(sorted);
 }
 
 int main(void)

@@ -261,6 +261,98 @@ static void a_graph_is_built(void **state)
     oct_model_free(m);
 }
 
+static void *differ_from(oct_model *m, const oct_model *was, const char *says)
+{
+    oct_buf b = OCT_BUF_INIT;
+    save_as(m, temp("other.onnx"), 0);
+    oct_model_free(m);
+    m = load(temp("other.onnx"));
+    assert_true(oct_model_differs(m, was, &b));
+    assert_string_equal(oct_buf_str(&b), says);
+    oct_buf_free(&b);
+    oct_model_free(m);
+    return load(temp("was.onnx"));
+}
+
+/* One change at a time, each named by what holds it. */
+static void differences_are_named(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_buf b = OCT_BUF_INIT;
+    oct_model *m = load(fixture("ir3.onnx"));
+    m->graph->changed = true;
+    assert_int_equal(oct_node_set_float(m->graph, 0, "alpha", 0.5f, &err), OCT_OK);
+    assert_int_equal(oct_model_set_meta(m, "octet", "1", &err), OCT_OK);
+    save_as(m, temp("was.onnx"), 0);
+    oct_model_free(m);
+    oct_model *was = load(temp("was.onnx"));
+    m = load(temp("was.onnx"));
+    assert_false(oct_model_differs(m, was, &b));
+    Onnx__ModelProto *p = m->proto;
+    Onnx__GraphProto *g = p->graph;
+    oct_model_set_meta(m, "octet", "2", &err);
+    m = differ_from(m, was, "metadata_props 'octet': value: '2', should be '1'");
+    oct_model_set_meta(m, "more", "2", &err);
+    m = differ_from(m, was, "metadata_props: 2, should be 1");
+    p = m->proto;
+    p->graph->node[0]->attribute[p->graph->node[0]->n_attribute - 1]->f = 0.25f;
+    oct_buf_printf(&b, "graph '%s', node '%s' (%s), attribute 'alpha': f: 0.25, should be 0.5", p->graph->name,
+                   p->graph->node[0]->name, p->graph->node[0]->op_type);
+    m = differ_from(m, was, oct_buf_str(&b));
+    g = ((Onnx__ModelProto *)m->proto)->graph;
+    oct_buf_cut(&b, 0);
+    oct_buf_printf(&b, "graph '%s', node '%s' (%s): op_type: 'Other', should be '%s'", g->name, g->node[0]->name,
+                   "Other", g->node[0]->op_type);
+    g->node[0]->op_type = (char *)(uintptr_t) "Other";
+    m = differ_from(m, was, oct_buf_str(&b));
+    oct_model_free(m);
+    oct_model_free(was);
+    oct_buf_free(&b);
+}
+
+static void copy_to(const char *from, const char *to)
+{
+    size_t n;
+    char *p = read_file(fixture(from), &n);
+    write_file(temp(to), p, n);
+    oct_free(p);
+}
+
+static void external_weights(const oct_graph *g)
+{
+    const float *w = g->value[oct_graph_find(g, "w")].constant->data;
+    assert_true(w[0] == 0 && w[1] == 1 && w[2] == 2);
+    const float *c = oct_node_attr(&g->node[0], "value")->t->data;
+    assert_true(c[0] == 8 && c[2] == 10);
+}
+
+/* A copy is saved as the model would be, and neither sees what is changed in the other. */
+static void copies_stand_alone(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    copy_to("external/model.onnx", "ext.onnx");
+    copy_to("external/weights.bin", "weights.bin");
+    oct_model *m = load(temp("ext.onnx")), *copy;
+    assert_int_equal(oct_model_set_meta(m, "octet", "1", &err), OCT_OK);
+    save_as(m, temp("ext2.onnx"), 0);
+    assert_int_equal(oct_model_copy(m, &copy, &err), OCT_OK);
+    save_as(copy, temp("embedded.onnx"), 0);
+    same_files(temp("embedded.onnx"), temp("ext2.onnx"));
+    assert_int_equal(oct_model_set_meta(copy, "octet", "2", &err), OCT_OK);
+    assert_int_equal(oct_model_set_meta(copy, "more", "3", &err), OCT_OK);
+    assert_int_equal(oct_graph_set_opset(copy->graph, "", 14, &err), OCT_OK);
+    assert_int_equal(oct_model_save(copy, temp("weights.bin"), NULL, &err), OCT_EUSAGE);
+    assert_string_equal(oct_model_meta(m, "octet"), "1");
+    assert_null(oct_model_meta(m, "more"));
+    assert_int_not_equal(oct_graph_opset(m->graph, ""), 14);
+    oct_model_drop_meta(m, "octet");
+    assert_string_equal(oct_model_meta(copy, "octet"), "2");
+    oct_model_free(copy);
+    external_weights(m->graph);
+    oct_model_free(m);
+    assert_int_equal(unlink(temp("weights.bin")), 0);
+}
+
 static void captures_and_order(void **state)
 {
     oct_model *m = load(fixture("subgraph_unsorted.onnx"));
@@ -352,98 +444,6 @@ static void changes_are_written(void **state)
 
 /* ---- external data ---- */
 
-static void copy_to(const char *from, const char *to)
-{
-    size_t n;
-    char *p = read_file(fixture(from), &n);
-    write_file(temp(to), p, n);
-    oct_free(p);
-}
-
-static void external_weights(const oct_graph *g)
-{
-    const float *w = g->value[oct_graph_find(g, "w")].constant->data;
-    assert_true(w[0] == 0 && w[1] == 1 && w[2] == 2);
-    const float *c = oct_node_attr(&g->node[0], "value")->t->data;
-    assert_true(c[0] == 8 && c[2] == 10);
-}
-
-static void *differ_from(oct_model *m, const oct_model *was, const char *says)
-{
-    oct_buf b = OCT_BUF_INIT;
-    save_as(m, temp("other.onnx"), 0);
-    oct_model_free(m);
-    m = load(temp("other.onnx"));
-    assert_true(oct_model_differs(m, was, &b));
-    assert_string_equal(oct_buf_str(&b), says);
-    oct_buf_free(&b);
-    oct_model_free(m);
-    return load(temp("was.onnx"));
-}
-
-/* One change at a time, each named by what holds it. */
-static void differences_are_named(void **state)
-{
-    oct_err err = OCT_ERR_INIT;
-    oct_buf b = OCT_BUF_INIT;
-    oct_model *m = load(fixture("ir3.onnx"));
-    m->graph->changed = true;
-    assert_int_equal(oct_node_set_float(m->graph, 0, "alpha", 0.5f, &err), OCT_OK);
-    assert_int_equal(oct_model_set_meta(m, "octet", "1", &err), OCT_OK);
-    save_as(m, temp("was.onnx"), 0);
-    oct_model_free(m);
-    oct_model *was = load(temp("was.onnx"));
-    m = load(temp("was.onnx"));
-    assert_false(oct_model_differs(m, was, &b));
-    Onnx__ModelProto *p = m->proto;
-    Onnx__GraphProto *g = p->graph;
-    oct_model_set_meta(m, "octet", "2", &err);
-    m = differ_from(m, was, "metadata_props 'octet': value: '2', should be '1'");
-    oct_model_set_meta(m, "more", "2", &err);
-    m = differ_from(m, was, "metadata_props: 2, should be 1");
-    p = m->proto;
-    p->graph->node[0]->attribute[p->graph->node[0]->n_attribute - 1]->f = 0.25f;
-    oct_buf_printf(&b, "graph '%s', node '%s' (%s), attribute 'alpha': f: 0.25, should be 0.5", p->graph->name,
-                   p->graph->node[0]->name, p->graph->node[0]->op_type);
-    m = differ_from(m, was, oct_buf_str(&b));
-    g = ((Onnx__ModelProto *)m->proto)->graph;
-    oct_buf_cut(&b, 0);
-    oct_buf_printf(&b, "graph '%s', node '%s' (%s): op_type: 'Other', should be '%s'", g->name, g->node[0]->name,
-                   "Other", g->node[0]->op_type);
-    g->node[0]->op_type = (char *)(uintptr_t) "Other";
-    m = differ_from(m, was, oct_buf_str(&b));
-    oct_model_free(m);
-    oct_model_free(was);
-    oct_buf_free(&b);
-}
-
-/* A copy is saved as the model would be, and neither sees what is changed in the other. */
-static void copies_stand_alone(void **state)
-{
-    oct_err err = OCT_ERR_INIT;
-    copy_to("external/model.onnx", "ext.onnx");
-    copy_to("external/weights.bin", "weights.bin");
-    oct_model *m = load(temp("ext.onnx")), *copy;
-    assert_int_equal(oct_model_set_meta(m, "octet", "1", &err), OCT_OK);
-    save_as(m, temp("ext2.onnx"), 0);
-    assert_int_equal(oct_model_copy(m, &copy, &err), OCT_OK);
-    save_as(copy, temp("embedded.onnx"), 0);
-    same_files(temp("embedded.onnx"), temp("ext2.onnx"));
-    assert_int_equal(oct_model_set_meta(copy, "octet", "2", &err), OCT_OK);
-    assert_int_equal(oct_model_set_meta(copy, "more", "3", &err), OCT_OK);
-    assert_int_equal(oct_graph_set_opset(copy->graph, "", 14, &err), OCT_OK);
-    assert_int_equal(oct_model_save(copy, temp("weights.bin"), NULL, &err), OCT_EUSAGE);
-    assert_string_equal(oct_model_meta(m, "octet"), "1");
-    assert_null(oct_model_meta(m, "more"));
-    assert_int_not_equal(oct_graph_opset(m->graph, ""), 14);
-    oct_model_drop_meta(m, "octet");
-    assert_string_equal(oct_model_meta(copy, "octet"), "2");
-    oct_model_free(copy);
-    external_weights(m->graph);
-    oct_model_free(m);
-    assert_int_equal(unlink(temp("weights.bin")), 0);
-}
-
 /* What is saved beside the source has the bytes of what is saved elsewhere, and depends on no file of the source. */
 static void external_data_in_the_same_folder_are_embedded(void **state)
 {
@@ -482,6 +482,50 @@ static void external_data_elsewhere_are_embedded(void **state)
     oct_model_free(m);
 }
 
+/* Tensors that nothing decodes have files, too: they count as the model's, and an absent one is found when the model is
+ * read. */
+static void external_data_of_unknown_types(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    enum { UNKNOWN = 999 };
+    oct_model *m = load(fixture("external/model.onnx"));
+    Onnx__TensorProto *t = ((Onnx__ModelProto *)m->proto)->graph->initializer[0], was = *t;
+    copy_to("external/weights.bin", "rest.bin");
+    struct stat st;
+    assert_int_equal(stat(temp("rest.bin"), &st), 0);
+    Onnx__StringStringEntryProto location = ONNX__STRING_STRING_ENTRY_PROTO__INIT, offset = location;
+    location.key = (char *)(uintptr_t) "location";
+    location.value = (char *)(uintptr_t) "rest.bin";
+    offset.key = (char *)(uintptr_t) "offset";
+    offset.value = (char *)(uintptr_t) "4";
+    Onnx__StringStringEntryProto *list[] = { &location, &offset };
+    t->data_type = UNKNOWN;
+    t->external_data = list;
+    t->n_external_data = 2;
+    const Onnx__ModelProto *p = m->proto;
+    const size_t n = onnx__model_proto__get_packed_size(p);
+    uint8_t *bytes = oct_alloc(n);
+    onnx__model_proto__pack(p, bytes);
+    *t = was;
+    oct_model_free(m);
+    write_file(temp("unknown.onnx"), bytes, n);
+    oct_free(bytes);
+    copy_to("external/weights.bin", "weights.bin"); /* of the other tensor */
+    m = load(temp("unknown.onnx"));
+    assert_int_equal(m->n_maps, 3);
+    save_as(m, temp("whole.onnx"), 0);
+    oct_model_free(m);
+    m = load(temp("whole.onnx"));
+    assert_int_equal(m->n_maps, 1);
+    t = ((Onnx__ModelProto *)m->proto)->graph->initializer[0];
+    assert_int_equal(t->data_type, UNKNOWN);
+    assert_int_equal(t->raw_data.len, st.st_size - 4); /* no length is stated: all that follows */
+    oct_model_free(m);
+    assert_int_equal(unlink(temp("rest.bin")), 0);
+    assert_int_equal(oct_model_load(temp("unknown.onnx"), &m, &err), OCT_EIO);
+    assert_non_null(strstr(err.text, "rest.bin"));
+}
+
 static size_t data_files(char *name, size_t size)
 {
     DIR *d = opendir(dir);
@@ -493,41 +537,6 @@ static size_t data_files(char *name, size_t size)
         }
     closedir(d);
     return n;
-}
-
-static void large_models_get_a_data_file(void **state)
-{
-    oct_err err = OCT_ERR_INIT;
-    oct_model *m = load(fixture("ir3.onnx"));
-    int v;
-    float *big = oct_calloc(3000, sizeof *big);
-    for (int i = 0; i < 3000; i++)
-        big[i] = (float)i;
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(oct_graph_new_const_f32(m->graph, "big", 1, &(int64_t){ 3000 }, big, &v, &err), OCT_OK);
-        oct_graph_set_input(m->graph, 0, 2 + i, v, &err);
-    }
-    save_as(m, temp("big.onnx"), 10000);
-    oct_model_free(m);
-    char name[300], again[300];
-    assert_int_equal(data_files(name, sizeof name), 1);
-    struct stat st;
-    stat(temp(name), &st);
-    assert_int_equal(st.st_size, 12288 + 12000);
-    m = load(temp("big.onnx"));
-    assert_int_equal(m->n_maps, 2);
-    const oct_tensor *t = m->graph->value[oct_graph_find(m->graph, "big_1")].constant;
-    assert_memory_equal(t->data, big, 12000);
-    assert_int_equal(oct_model_save(m, "-", &(oct_save_options){ 100 }, &err), OCT_EUNSUPPORTED);
-    /* A save that fails after its data file was written takes that back. */
-    mkdir(temp("sub"), 0700);
-    mkdir(temp("sub/big.onnx"), 0700);
-    assert_int_equal(oct_model_save(m, temp("sub/big.onnx"), &(oct_save_options){ 10000 }, &err), OCT_EIO);
-    rmdir(temp("sub/big.onnx"));
-    assert_int_equal(rmdir(temp("sub")), 0);
-    oct_model_free(m);
-    assert_int_equal(data_files(again, sizeof again), 1);
-    oct_free(big);
 }
 
 /* A model with two constants that the data file holds: floats, of which the first is `of`. */
@@ -605,6 +614,41 @@ static void a_data_file_replaces_no_input(void **state)
     *strrchr(dir, '/') = 0;
 }
 
+static void large_models_get_a_data_file(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_model *m = load(fixture("ir3.onnx"));
+    int v;
+    float *big = oct_calloc(3000, sizeof *big);
+    for (int i = 0; i < 3000; i++)
+        big[i] = (float)i;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(oct_graph_new_const_f32(m->graph, "big", 1, &(int64_t){ 3000 }, big, &v, &err), OCT_OK);
+        oct_graph_set_input(m->graph, 0, 2 + i, v, &err);
+    }
+    save_as(m, temp("big.onnx"), 10000);
+    oct_model_free(m);
+    char name[300], again[300];
+    assert_int_equal(data_files(name, sizeof name), 1);
+    struct stat st;
+    stat(temp(name), &st);
+    assert_int_equal(st.st_size, 12288 + 12000);
+    m = load(temp("big.onnx"));
+    assert_int_equal(m->n_maps, 2);
+    const oct_tensor *t = m->graph->value[oct_graph_find(m->graph, "big_1")].constant;
+    assert_memory_equal(t->data, big, 12000);
+    assert_int_equal(oct_model_save(m, "-", &(oct_save_options){ 100 }, &err), OCT_EUNSUPPORTED);
+    /* A save that fails after its data file was written takes that back. */
+    mkdir(temp("sub"), 0700);
+    mkdir(temp("sub/big.onnx"), 0700);
+    assert_int_equal(oct_model_save(m, temp("sub/big.onnx"), &(oct_save_options){ 10000 }, &err), OCT_EIO);
+    rmdir(temp("sub/big.onnx"));
+    assert_int_equal(rmdir(temp("sub")), 0);
+    oct_model_free(m);
+    assert_int_equal(data_files(again, sizeof again), 1);
+    oct_free(big);
+}
+
 /* What was written can be read with its external data before either has taken its place, and given up without a
  * trace. */
 static void a_draft_changes_nothing(void **state)
@@ -652,50 +696,6 @@ static void a_draft_changes_nothing(void **state)
     unlink(temp(name));
     assert_int_equal(rmdir(dir), 0); /* nothing else was left */
     *strrchr(dir, '/') = 0;
-}
-
-/* Tensors that nothing decodes have files, too: they count as the model's, and an absent one is found when the model is
- * read. */
-static void external_data_of_unknown_types(void **state)
-{
-    oct_err err = OCT_ERR_INIT;
-    enum { UNKNOWN = 999 };
-    oct_model *m = load(fixture("external/model.onnx"));
-    Onnx__TensorProto *t = ((Onnx__ModelProto *)m->proto)->graph->initializer[0], was = *t;
-    copy_to("external/weights.bin", "rest.bin");
-    struct stat st;
-    assert_int_equal(stat(temp("rest.bin"), &st), 0);
-    Onnx__StringStringEntryProto location = ONNX__STRING_STRING_ENTRY_PROTO__INIT, offset = location;
-    location.key = (char *)(uintptr_t) "location";
-    location.value = (char *)(uintptr_t) "rest.bin";
-    offset.key = (char *)(uintptr_t) "offset";
-    offset.value = (char *)(uintptr_t) "4";
-    Onnx__StringStringEntryProto *list[] = { &location, &offset };
-    t->data_type = UNKNOWN;
-    t->external_data = list;
-    t->n_external_data = 2;
-    const Onnx__ModelProto *p = m->proto;
-    const size_t n = onnx__model_proto__get_packed_size(p);
-    uint8_t *bytes = oct_alloc(n);
-    onnx__model_proto__pack(p, bytes);
-    *t = was;
-    oct_model_free(m);
-    write_file(temp("unknown.onnx"), bytes, n);
-    oct_free(bytes);
-    copy_to("external/weights.bin", "weights.bin"); /* of the other tensor */
-    m = load(temp("unknown.onnx"));
-    assert_int_equal(m->n_maps, 3);
-    save_as(m, temp("whole.onnx"), 0);
-    oct_model_free(m);
-    m = load(temp("whole.onnx"));
-    assert_int_equal(m->n_maps, 1);
-    t = ((Onnx__ModelProto *)m->proto)->graph->initializer[0];
-    assert_int_equal(t->data_type, UNKNOWN);
-    assert_int_equal(t->raw_data.len, st.st_size - 4); /* no length is stated: all that follows */
-    oct_model_free(m);
-    assert_int_equal(unlink(temp("rest.bin")), 0);
-    assert_int_equal(oct_model_load(temp("unknown.onnx"), &m, &err), OCT_EIO);
-    assert_non_null(strstr(err.text, "rest.bin"));
 }
 
 static void external_data_stay_inside(void **state)

@@ -292,6 +292,20 @@ static void affine_stays(void **state)
     }
 }
 
+static void affine_div_zero(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "1,1,2,2");
+        int c = NET_NODE(g, "Conv", "conv", "c", x, NET_F32(g, "w", "1,1,1,1", 2));
+        net_output(g, NET_NODE(g, "Div", "t", "y", c, NET_F32(g, "k", "", i ? 1e-45f : 0.0f)));
+        GOOD(oct_infer_shapes(g, err));
+        GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+        assert_int_equal(net_count(g, NULL), 2); /* its reciprocal is infinite */
+        oct_graph_destroy(g);
+    }
+}
+
 /* A Conv over one dimension, as exporters write it: Squeeze, bias and Relu behind it. */
 static void moved_conv(void **state)
 {
@@ -374,20 +388,6 @@ static void moved_stays(void **state)
         assert_int_equal(net_count(g, NULL), 3);
         assert_string_not_equal(net_producer(g, "y")->op, "Squeeze");
         assert_string_equal(g->node[g->value[net_producer(g, "y")->in[0]].producer].name, "move");
-        oct_graph_destroy(g);
-    }
-}
-
-static void affine_div_zero(void **state)
-{
-    for (int i = 0; i < 2; i++) {
-        oct_graph *g = net_graph(13);
-        int x = net_input(g, "x", OCT_F32, "1,1,2,2");
-        int c = NET_NODE(g, "Conv", "conv", "c", x, NET_F32(g, "w", "1,1,1,1", 2));
-        net_output(g, NET_NODE(g, "Div", "t", "y", c, NET_F32(g, "k", "", i ? 1e-45f : 0.0f)));
-        GOOD(oct_infer_shapes(g, err));
-        GOOD(oct_passes_run(g, NULL, 0, NULL, err));
-        assert_int_equal(net_count(g, NULL), 2); /* its reciprocal is infinite */
         oct_graph_destroy(g);
     }
 }
@@ -605,23 +605,6 @@ static void folding(void **state)
     oct_graph_destroy(g);
 }
 
-static void weights_stay_small(void **state)
-{
-    oct_graph *g = net_graph(13);
-    int x = net_input(g, "x", OCT_F32, "2,3");
-    int q = net_const(g, "q", OCT_S8, "3,2", (const int8_t[]){ 1, -2, 3, -4, 5, -6 });
-    int d = NET_NODE(g, "DequantizeLinear", "dq", "w", q, NET_F32(g, "s", "", 0.5f));
-    net_output(g, NET_NODE(g, "MatMul", "fc", "y", x, d));
-    fuse(g);
-    assert_int_equal(net_count(g, "DequantizeLinear"), 1);
-    int big = NET_NODE(g, "ConstantOfShape", "c", "big", NET_S64(g, "n", "1", 32 << 20));
-    net_output(g, NET_NODE(g, "ReduceSum", "sum", "z", big));
-    GOOD(oct_infer_shapes(g, err));
-    GOOD(oct_passes_run(g, NULL, 0, NULL, err));
-    assert_int_equal(net_count(g, "ConstantOfShape"), 1); /* 128 MB are not folded */
-    oct_graph_destroy(g);
-}
-
 /* A table of 20 MB that the file has is moved and converted as smaller ones are; what makes as much from less, or
  * computes, is left. */
 static void large_tables_move(void **state)
@@ -698,6 +681,23 @@ static void long_work_stays(void **state)
     oct_graph_destroy(g);
 }
 
+static void weights_stay_small(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,3");
+    int q = net_const(g, "q", OCT_S8, "3,2", (const int8_t[]){ 1, -2, 3, -4, 5, -6 });
+    int d = NET_NODE(g, "DequantizeLinear", "dq", "w", q, NET_F32(g, "s", "", 0.5f));
+    net_output(g, NET_NODE(g, "MatMul", "fc", "y", x, d));
+    fuse(g);
+    assert_int_equal(net_count(g, "DequantizeLinear"), 1);
+    int big = NET_NODE(g, "ConstantOfShape", "c", "big", NET_S64(g, "n", "1", 32 << 20));
+    net_output(g, NET_NODE(g, "ReduceSum", "sum", "z", big));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+    assert_int_equal(net_count(g, "ConstantOfShape"), 1); /* 128 MB are not folded */
+    oct_graph_destroy(g);
+}
+
 /* ------------------------------------------------------------------ the table, opsets */
 
 static void disabling(void **state)
@@ -756,6 +756,22 @@ static void raising(void **state)
     GOOD(oct_raise_opset(g, 13, err)); /* never lowers */
     assert_int_equal(oct_graph_opset(g, ""), 18);
     assert_null(oct_node_attr(net_producer(g, "c"), "max"));
+    oct_graph_destroy(g);
+}
+
+static void raising_refuses(void **state)
+{
+    oct_err e = OCT_ERR_INIT;
+    oct_graph *g = net_graph(11);
+    int x = net_input(g, "x", OCT_F32, "2");
+    net_output(g, NET_NODE(g, "NoSuchOperator", "odd", "y", x));
+    assert_int_equal(oct_raise_opset(g, 13, &e), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(e.text, "'odd'"));
+    oct_graph_destroy(g);
+    g = net_graph(11);
+    x = net_input(g, "x", OCT_F32, "2");
+    net_output(g, NET_NODE(g, "my.domain.Thing", "mine", "y", x)); /* other domains are left alone */
+    GOOD(oct_raise_opset(g, 13, err));
     oct_graph_destroy(g);
 }
 
@@ -990,122 +1006,7 @@ static void attention_apart(void **state)
     }
 }
 
-/* A quantizer whose scale and zero point have one dimension of one element. Between these stands a constant of one
- * channel, and one of four. */
-static void scalars_per_tensor(void **state)
-{
-    static const int8_t data[8] = { 1, 2, 3, 4, -5, -6, -7, -8 };
-    const uint8_t zero[1] = { 128 };
-    oct_graph *g = net_graph(17);
-    const int x = net_input(g, "x", OCT_F32, "1,2,2,2"), s = NET_F32(g, "s", "1", 0.05f),
-              z = net_const(g, "z", OCT_U8, "1", zero);
-    const int q = NET_NODE(g, "QuantizeLinear", "q", "x_q", x, s, z);
-    net_int(g, "axis", 0);
-    const int d = NET_NODE(g, "DequantizeLinear", "dq", "x_dq", q, s, z);
-    const int one = NET_NODE(g, "DequantizeLinear", "one", "w1", net_const(g, "w1_q", OCT_S8, "1,2,2,2", data),
-                             NET_F32(g, "s1", "1", 0.5f));
-    net_int(g, "axis", 0);
-    const int all = NET_NODE(g, "DequantizeLinear", "all", "w2", net_const(g, "w2_q", OCT_S8, "1,2,2,2", data),
-                             NET_F32(g, "s2", "1", 0.25f));
-    const int each = NET_NODE(g, "DequantizeLinear", "each", "w3", net_const(g, "w3_q", OCT_S8, "1,2,2,2", data),
-                              NET_F32(g, "s3", "2", 0.5f, 0.25f));
-    net_output(g, NET_NODE(g, "Sum", "sum", "y", d, one, all, each));
-    net_output(g, NET_NODE(g, "Mul", "scaled", "y2", x, s)); /* reads the scale as it is */
-    fuse(g);
-    static const struct {
-        const char *made;
-        int rank;
-    } want[] = { { "x_q", 0 }, { "x_dq", 0 }, { "w1", 1 }, { "w2", 0 }, { "w3", 1 } };
-    for (size_t i = 0; i < OCT_COUNT(want); i++) {
-        const oct_node *n = net_producer(g, want[i].made);
-        for (int slot = 1; slot < n->n_in; slot++)
-            assert_int_equal(g->value[n->in[slot]].constant->rank, want[i].rank);
-    }
-    assert_int_equal(net_producer(g, "x_q")->in[1], net_producer(g, "x_dq")->in[1]); /* still one */
-    assert_int_equal(g->value[net_producer(g, "y2")->in[1]].constant->rank, 1);
-    oct_graph_destroy(g);
-}
-
-static void raising_refuses(void **state)
-{
-    oct_err e = OCT_ERR_INIT;
-    oct_graph *g = net_graph(11);
-    int x = net_input(g, "x", OCT_F32, "2");
-    net_output(g, NET_NODE(g, "NoSuchOperator", "odd", "y", x));
-    assert_int_equal(oct_raise_opset(g, 13, &e), OCT_EUNSUPPORTED);
-    assert_non_null(strstr(e.text, "'odd'"));
-    oct_graph_destroy(g);
-    g = net_graph(11);
-    x = net_input(g, "x", OCT_F32, "2");
-    net_output(g, NET_NODE(g, "my.domain.Thing", "mine", "y", x)); /* other domains are left alone */
-    GOOD(oct_raise_opset(g, 13, err));
-    oct_graph_destroy(g);
-}
-
 /* ------------------------------------------------------------------ operators and types */
-
-static void operators_are_known(void **state)
-{
-    static const struct {
-        const char *op;
-        int64_t opset;
-        oct_status want;
-        const char *hint;
-    } cases[] = {
-        { "Convv", 17, OCT_EMALFORMED, "'Conv'" },
-        { "Gelu", 19, OCT_EMALFORMED, "opset 20" },
-        { "Gelu", 20, OCT_OK, NULL },
-        { "Zzyzx", 17, OCT_EMALFORMED, "domain" },
-        { "Zzyzx", 900, OCT_OK, "Zzyzx" },
-        { "SimplifiedLayerNormalization", 17, OCT_OK, NULL },
-        { "my.domain.Zzyzx", 17, OCT_OK, NULL },
-        { "ImageScaler", 8, OCT_OK, NULL },
-    };
-    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
-        oct_graph *g = net_graph(cases[i].opset);
-        const char *newer;
-        oct_err e = OCT_ERR_INIT;
-        net_output(g, NET_NODE(g, cases[i].op, "odd", "y", net_input(g, "x", OCT_F32, "2")));
-        assert_int_equal(oct_check_operators(g, &newer, &e), cases[i].want);
-        const char *said = cases[i].want ? e.hint : newer;
-        if (cases[i].hint ? !said || !strstr(said, cases[i].hint) : said != NULL)
-            fail_msg("%s: %s", cases[i].op, said ? said : "nothing is said");
-        if (cases[i].want)
-            assert_non_null(strstr(e.text, "'odd'"));
-        oct_graph_destroy(g);
-    }
-}
-
-static void types_must_fit(void **state)
-{
-    static const struct {
-        const char *op;
-        oct_dtype a, b;
-        const char *fault;
-    } cases[] = {
-        { "Add", OCT_F32, OCT_F32, NULL },
-        { "Add", OCT_F16, OCT_F32, "'a' is float16 and 'b' is float32" },
-        { "MatMul", OCT_BF16, OCT_F32, "one type" },
-        { "Add", OCT_UNDEFINED, OCT_F32, NULL },
-        { "And", OCT_F32, OCT_F32, "'a' is float32" },
-        { "Concat", OCT_F32, OCT_S64, "one type" },
-        { "Gather", OCT_STRING, OCT_S64, NULL },
-        { "Pow", OCT_F32, OCT_S32, NULL },
-        { "com.microsoft.BiasGelu", OCT_F16, OCT_F32, "one type" },
-        { "my.Thing", OCT_F16, OCT_F32, NULL },
-    };
-    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
-        oct_graph *g = net_graph(17);
-        oct_err e = OCT_ERR_INIT;
-        GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
-        int a = net_input(g, "a", cases[i].a, "2"), b = net_input(g, "b", cases[i].b, "2");
-        net_output(g, NET_NODE(g, cases[i].op, "odd", "y", a, b));
-        assert_int_equal(oct_check_types(g, &e), cases[i].fault ? OCT_EMALFORMED : OCT_OK);
-        if (cases[i].fault && (!strstr(e.text, cases[i].fault) || !strstr(e.text, "'odd'")))
-            fail_msg("%s: %s", cases[i].op, e.text);
-        oct_graph_destroy(g);
-    }
-}
 
 /* x - mean and / std of channels, moved to dimension 1 and put in the opposite order, are one Sub and Div behind the
  * Transpose; in reals without. */
@@ -1210,6 +1111,105 @@ static void chains_of_bytes(void **state)
     assert_true(oct_input_chain_find(g, x, &c) && c.last && c.std[2] == 64);
     assert_false(oct_input_chain_of_bytes(g, x));
     oct_graph_destroy(g);
+}
+
+/* A quantizer whose scale and zero point have one dimension of one element. Between these stands a constant of one
+ * channel, and one of four. */
+static void scalars_per_tensor(void **state)
+{
+    static const int8_t data[8] = { 1, 2, 3, 4, -5, -6, -7, -8 };
+    const uint8_t zero[1] = { 128 };
+    oct_graph *g = net_graph(17);
+    const int x = net_input(g, "x", OCT_F32, "1,2,2,2"), s = NET_F32(g, "s", "1", 0.05f),
+              z = net_const(g, "z", OCT_U8, "1", zero);
+    const int q = NET_NODE(g, "QuantizeLinear", "q", "x_q", x, s, z);
+    net_int(g, "axis", 0);
+    const int d = NET_NODE(g, "DequantizeLinear", "dq", "x_dq", q, s, z);
+    const int one = NET_NODE(g, "DequantizeLinear", "one", "w1", net_const(g, "w1_q", OCT_S8, "1,2,2,2", data),
+                             NET_F32(g, "s1", "1", 0.5f));
+    net_int(g, "axis", 0);
+    const int all = NET_NODE(g, "DequantizeLinear", "all", "w2", net_const(g, "w2_q", OCT_S8, "1,2,2,2", data),
+                             NET_F32(g, "s2", "1", 0.25f));
+    const int each = NET_NODE(g, "DequantizeLinear", "each", "w3", net_const(g, "w3_q", OCT_S8, "1,2,2,2", data),
+                              NET_F32(g, "s3", "2", 0.5f, 0.25f));
+    net_output(g, NET_NODE(g, "Sum", "sum", "y", d, one, all, each));
+    net_output(g, NET_NODE(g, "Mul", "scaled", "y2", x, s)); /* reads the scale as it is */
+    fuse(g);
+    static const struct {
+        const char *made;
+        int rank;
+    } want[] = { { "x_q", 0 }, { "x_dq", 0 }, { "w1", 1 }, { "w2", 0 }, { "w3", 1 } };
+    for (size_t i = 0; i < OCT_COUNT(want); i++) {
+        const oct_node *n = net_producer(g, want[i].made);
+        for (int slot = 1; slot < n->n_in; slot++)
+            assert_int_equal(g->value[n->in[slot]].constant->rank, want[i].rank);
+    }
+    assert_int_equal(net_producer(g, "x_q")->in[1], net_producer(g, "x_dq")->in[1]); /* still one */
+    assert_int_equal(g->value[net_producer(g, "y2")->in[1]].constant->rank, 1);
+    oct_graph_destroy(g);
+}
+
+static void operators_are_known(void **state)
+{
+    static const struct {
+        const char *op;
+        int64_t opset;
+        oct_status want;
+        const char *hint;
+    } cases[] = {
+        { "Convv", 17, OCT_EMALFORMED, "'Conv'" },
+        { "Gelu", 19, OCT_EMALFORMED, "opset 20" },
+        { "Gelu", 20, OCT_OK, NULL },
+        { "Zzyzx", 17, OCT_EMALFORMED, "domain" },
+        { "Zzyzx", 900, OCT_OK, "Zzyzx" },
+        { "SimplifiedLayerNormalization", 17, OCT_OK, NULL },
+        { "my.domain.Zzyzx", 17, OCT_OK, NULL },
+        { "ImageScaler", 8, OCT_OK, NULL },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_graph *g = net_graph(cases[i].opset);
+        const char *newer;
+        oct_err e = OCT_ERR_INIT;
+        net_output(g, NET_NODE(g, cases[i].op, "odd", "y", net_input(g, "x", OCT_F32, "2")));
+        assert_int_equal(oct_check_operators(g, &newer, &e), cases[i].want);
+        const char *said = cases[i].want ? e.hint : newer;
+        if (cases[i].hint ? !said || !strstr(said, cases[i].hint) : said != NULL)
+            fail_msg("%s: %s", cases[i].op, said ? said : "nothing is said");
+        if (cases[i].want)
+            assert_non_null(strstr(e.text, "'odd'"));
+        oct_graph_destroy(g);
+    }
+}
+
+static void types_must_fit(void **state)
+{
+    static const struct {
+        const char *op;
+        oct_dtype a, b;
+        const char *fault;
+    } cases[] = {
+        { "Add", OCT_F32, OCT_F32, NULL },
+        { "Add", OCT_F16, OCT_F32, "'a' is float16 and 'b' is float32" },
+        { "MatMul", OCT_BF16, OCT_F32, "one type" },
+        { "Add", OCT_UNDEFINED, OCT_F32, NULL },
+        { "And", OCT_F32, OCT_F32, "'a' is float32" },
+        { "Concat", OCT_F32, OCT_S64, "one type" },
+        { "Gather", OCT_STRING, OCT_S64, NULL },
+        { "Pow", OCT_F32, OCT_S32, NULL },
+        { "com.microsoft.BiasGelu", OCT_F16, OCT_F32, "one type" },
+        { "my.Thing", OCT_F16, OCT_F32, NULL },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_graph *g = net_graph(17);
+        oct_err e = OCT_ERR_INIT;
+        GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+        int a = net_input(g, "a", cases[i].a, "2"), b = net_input(g, "b", cases[i].b, "2");
+        net_output(g, NET_NODE(g, cases[i].op, "odd", "y", a, b));
+        assert_int_equal(oct_check_types(g, &e), cases[i].fault ? OCT_EMALFORMED : OCT_OK);
+        if (cases[i].fault && (!strstr(e.text, cases[i].fault) || !strstr(e.text, "'odd'")))
+            fail_msg("%s: %s", cases[i].op, e.text);
+        oct_graph_destroy(g);
+    }
 }
 
 int main(void)

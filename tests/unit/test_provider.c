@@ -485,20 +485,6 @@ static oct_model *small_ir(void)
     return m;
 }
 
-/* ONNX Runtime cannot tell an unknown shape from that of a scalar. */
-static void takes_inputs_of_unknown_shape(void **state)
-{
-    wanted w;
-    make_small_of(-1, ALL_IS_READ);
-    assert_true(find_wanted("small.onnx", WIDTH, &w));
-    standin_session *s = must_open(small_ir(), &(standin_options){ 0 });
-    assert_int_equal(standin_facts_of(s).n_groups, 1);
-    check_run(s, &w, "unknown shape");
-    standin_close(s);
-    free_wanted(&w);
-    message_free(&small);
-}
-
 /* Whether the process has mapped a file whose path ends like that. */
 static bool is_mapped(const char *end)
 {
@@ -532,23 +518,6 @@ static void leaves_what_it_cannot_read(void **state)
         standin_close(s);
         message_free(&small);
     }
-}
-
-/* Constants in a file beside the model are mapped. ONNX Runtime, which has no copy of them, is not asked for them. */
-static void maps_constants_in_files(void **state)
-{
-    wanted w;
-    make_small();
-    assert_true(find_wanted("small.onnx", 3, &w));
-    standin_session *s = must_open(small_ir(), &(standin_options){ .external = true });
-    standin_facts f = standin_facts_of(s);
-    if (f.n_claimed != f.n_nodes || !is_mapped("/standin.data"))
-        fail_msg("%zu of %zu nodes are claimed:\n%s", f.n_claimed, f.n_nodes, f.log);
-    check_run(s, &w, "constants in a file");
-    standin_close(s);
-    assert_false(is_mapped("/standin.data"));
-    free_wanted(&w);
-    message_free(&small);
 }
 
 typedef enum result { UNCLAIMED, PARTLY, REFUSED, FAILED, RIGHT, WRONG } result;
@@ -614,6 +583,23 @@ static void refuses_outputs_of_another_type(void **state)
     free_wanted(&w);
 }
 
+/* Constants in a file beside the model are mapped. ONNX Runtime, which has no copy of them, is not asked for them. */
+static void maps_constants_in_files(void **state)
+{
+    wanted w;
+    make_small();
+    assert_true(find_wanted("small.onnx", 3, &w));
+    standin_session *s = must_open(small_ir(), &(standin_options){ .external = true });
+    standin_facts f = standin_facts_of(s);
+    if (f.n_claimed != f.n_nodes || !is_mapped("/standin.data"))
+        fail_msg("%zu of %zu nodes are claimed:\n%s", f.n_claimed, f.n_nodes, f.log);
+    check_run(s, &w, "constants in a file");
+    standin_close(s);
+    assert_false(is_mapped("/standin.data"));
+    free_wanted(&w);
+    message_free(&small);
+}
+
 /* How often a session that is made on the given processors divides its work. */
 static long divided_on(const cpu_set_t *processors, const char *path, const wanted *w)
 {
@@ -672,6 +658,20 @@ static void calls_fail(void **state)
     assert_in_range(seen[PARTLY], 50, 10000);
     assert_int_equal(seen[REFUSED], 1);
     assert_in_range(seen[FAILED], 5, 100);
+    free_wanted(&w);
+    message_free(&small);
+}
+
+/* ONNX Runtime cannot tell an unknown shape from that of a scalar. */
+static void takes_inputs_of_unknown_shape(void **state)
+{
+    wanted w;
+    make_small_of(-1, ALL_IS_READ);
+    assert_true(find_wanted("small.onnx", WIDTH, &w));
+    standin_session *s = must_open(small_ir(), &(standin_options){ 0 });
+    assert_int_equal(standin_facts_of(s).n_groups, 1);
+    check_run(s, &w, "unknown shape");
+    standin_close(s);
     free_wanted(&w);
     message_free(&small);
 }

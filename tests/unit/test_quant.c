@@ -52,6 +52,374 @@ static oct_graph *two_convs(void)
     return g;
 }
 
+static work dynamic(oct_graph *g, const char *rules, const char *target, oct_scheme scheme)
+{
+    work w = { NULL };
+    GOOD(oct_policy_create(NULL, &w.policy, err));
+    if (rules)
+        GOOD(oct_policy_add(w.policy, rules, "test", err));
+    oct_qjob_opts o = { .policy = w.policy, .target = target_named(target), .scheme = scheme, .safe_pairs = true };
+    GOOD(oct_qjob_create(g, &o, &w.job, err));
+    GOOD(oct_qjob_decide(w.job, NULL, err));
+    return w;
+}
+
+/* y = mean x > 100 ? -x W : Relu(x V); W is a constant outside, V one of the branch; both branches call their product
+ * p. */
+static oct_graph *two_branches(void)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "4,8"), w = net_random(g, "W", "8,6", 7);
+    int mean = NET_NODE(g, "ReduceMean", "mean", "m", x);
+    net_int(g, "keepdims", 0);
+    int y = NET_NODE(g, "If", "if", "y", NET_NODE(g, "Greater", "high", "c", mean, NET_F32(g, "most", "", 100))),
+        at = net_last;
+    oct_graph *then = net_nested(g), *other = net_nested(g);
+    net_output(then, NET_NODE(then, "MatMul", "p", "t", NET_NODE(then, "Neg", "neg", "n", net_take(then, x)),
+                              net_take(then, w)));
+    int v = NET_NODE(other, "MatMul", "p", "e", net_take(other, x), net_random(other, "V", "8,6", 8));
+    net_output(other, NET_NODE(other, "Relu", "relu", "r", v));
+    net_give(g, at, "then_branch", then);
+    net_give(g, at, "else_branch", other);
+    net_output(g, y);
+    return g;
+}
+
+static const oct_layer_decision *inside(const work *w, const char *where, const char *name)
+{
+    for (size_t i = 0; i < oct_qjob_n_layers(w->job); i++) {
+        const oct_layer_decision *d = oct_qjob_layer(w->job, i);
+        if (strcmp(d->where, where) == 0 && strcmp(d->name, name) == 0)
+            return d;
+    }
+    fail_msg("no layer '%s%s'", where, name);
+    return NULL;
+}
+
+static void branches_are_quantized(void **state)
+{
+    oct_graph *g = two_branches();
+    work w = dynamic(g, NULL, "octet", OCT_SCHEME_DYNAMIC);
+    const oct_layer_decision *then = inside(&w, "if/then_branch/", "p"), *other = inside(&w, "if/else_branch/", "p");
+    assert_true(then->integer && other->integer);
+    assert_ptr_not_equal(then->graph, other->graph);
+    assert_non_null(strstr(inside(&w, "", "if")->why, "one by one"));
+    assert_false(inside(&w, "if/else_branch/", "relu")->integer);
+    /* Quantized values of W, a constant of the graph around, by column. */
+    float column[6] = { 0 };
+    const float *from = g->value[oct_graph_find(g, "W")].constant->data;
+    for (int i = 0; i < 48; i++)
+        column[i % 6] = fmaxf(column[i % 6], fabsf(from[i]));
+    oct_graph *body = (oct_graph *)(uintptr_t)then->graph;
+    GOOD(oct_qjob_rewrite(w.job, err));
+    assert_int_equal(net_count(body, "MatMul"), 0);
+    assert_int_equal(net_count(body, "MatMulInteger"), 1);
+    assert_int_equal(net_count(g, "If"), 1);
+    const oct_tensor *qvals = NULL, *scale = NULL;
+    for (size_t i = 0; i < body->n_order; i++) {
+        const oct_node *n = &body->node[body->order[i]];
+        if (strcmp(n->op, "MatMulInteger") == 0)
+            qvals = body->value[n->in[1]].constant;
+        if (strcmp(n->op, "Mul") == 0 && !scale)
+            scale = body->value[n->in[1]].constant;
+    }
+    assert_int_equal(qvals->count, 48);
+    for (int i = 0; i < 48; i++)
+        assert_int_equal(((const int8_t *)qvals->data)[i], (int)rintf(from[i] / ((const float *)scale->data)[i % 6]));
+    for (int i = 0; i < 6; i++)
+        assert_float_equal(((const float *)scale->data)[i], column[i] / 127, 0);
+    const oct_node *n = net_producer(g, "y");
+    assert_int_equal(n->n_captured, 1); /* x alone: nothing takes W any more */
+    assert_string_equal(g->value[n->captured[0]].name, "x");
+    assert_int_equal(oct_graph_find(g, "W"), -1);
+    stop(&w, g);
+}
+
+/* Rules name nodes of bodies as reports do; both branches call their product p. */
+static void rules_reach_into_branches(void **state)
+{
+    static const struct {
+        const char *rule;
+        bool then, other;
+    } cases[] = {
+        { "name:if/then_branch/p float - - -", false, true },
+        { "name:if/*/p float - - -", false, false },
+        { "name:p float - - -", false, false },
+        { "name:then_branch/p float - - -", true, true },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        oct_graph *g = two_branches();
+        work w = dynamic(g, cases[i].rule, "octet", OCT_SCHEME_DYNAMIC);
+        assert_int_equal(inside(&w, "if/then_branch/", "p")->integer, cases[i].then);
+        assert_int_equal(inside(&w, "if/else_branch/", "p")->integer, cases[i].other);
+        GOOD(oct_policy_note(w.policy, g, err));
+        assert_int_equal(oct_policy_check(w.policy, g, NULL, NULL, NULL),
+                         cases[i].then && cases[i].other ? OCT_EUSAGE : OCT_OK);
+        stop(&w, g);
+    }
+}
+
+/* y = x > 0 ? x W : (if x > 0 then x W else -x W), all of one W outside. */
+static oct_graph *one_matrix(void)
+{
+    oct_graph *g = net_graph(13), *inner[4];
+    int x = net_input(g, "x", OCT_F32, "1,16"), w = net_random(g, "W", "16,32", 7);
+    int mean = NET_NODE(g, "ReduceMean", "mean", "m", x);
+    net_int(g, "keepdims", 0);
+    int c = NET_NODE(g, "Greater", "high", "c", mean, NET_F32(g, "most", "", 0)), y = NET_NODE(g, "If", "if", "y", c),
+        at = net_last;
+    inner[0] = net_nested(g);
+    inner[1] = net_nested(g);
+    net_output(inner[0], NET_NODE(inner[0], "MatMul", "p", "y0", net_take(inner[0], x), net_take(inner[0], w)));
+    int deep = NET_NODE(inner[1], "If", "deep", "y1", net_take(inner[1], c)), there = net_last;
+    for (int k = 2; k < 4; k++) {
+        oct_graph *b = inner[k] = net_nested(inner[1]);
+        int in = net_take(b, net_take(inner[1], x));
+        in = k == 2 ? in : NET_NODE(b, "Neg", "neg", "n", in);
+        net_output(b, NET_NODE(b, "MatMul", "p", k == 2 ? "y2" : "y3", in, net_take(b, net_take(inner[1], w))));
+    }
+    net_give(inner[1], there, "then_branch", inner[2]);
+    net_give(inner[1], there, "else_branch", inner[3]);
+    net_output(inner[1], deep);
+    net_give(g, at, "then_branch", inner[0]);
+    net_give(g, at, "else_branch", inner[1]);
+    net_output(g, y);
+    return g;
+}
+
+/* What bodies quantize each for itself is written once. */
+static void bodies_share_a_matrix(void **state)
+{
+    oct_graph *g = one_matrix();
+    work w = dynamic(g, NULL, "octet", OCT_SCHEME_DYNAMIC);
+    const oct_graph *body[3] = { inside(&w, "if/then_branch/", "p")->graph,
+                                 inside(&w, "if/else_branch/deep/then_branch/", "p")->graph,
+                                 inside(&w, "if/else_branch/deep/else_branch/", "p")->graph };
+    GOOD(oct_qjob_rewrite(w.job, err));
+    const char *name = NULL;
+    for (int k = 0; k < 3; k++) {
+        const oct_node *n = NULL;
+        for (size_t i = 0; i < body[k]->n_order; i++)
+            if (strcmp(body[k]->node[body[k]->order[i]].op, "MatMulInteger") == 0)
+                n = &body[k]->node[body[k]->order[i]];
+        assert_non_null(n);
+        assert_true(body[k]->value[n->in[1]].outer >= 0 && body[k]->value[n->in[1]].constant);
+        name = name ? name : oct_value_name(body[k], n->in[1]);
+        assert_string_equal(oct_value_name(body[k], n->in[1]), name);
+    }
+    const int v = oct_graph_find(g, name);
+    assert_true(v >= 0 && g->value[v].constant->bytes == 512 && g->value[v].producer < 0);
+    assert_int_equal(oct_graph_find(g, "W"), -1);
+    stop(&w, g);
+}
+
+/* What no run has shown has no range: its product quantizes its input when it runs. The one that ran has the parameters
+ * of what it takes from outside. */
+static void branch_that_never_ran_is_dynamic(void **state)
+{
+    oct_graph *g = two_branches();
+    work w = start(g, NULL, "octet", false);
+    GOOD(oct_qjob_decide(w.job, w.calib, err));
+    const oct_layer_decision *then = inside(&w, "if/then_branch/", "p"), *other = inside(&w, "if/else_branch/", "p");
+    assert_int_equal(then->scheme, OCT_SCHEME_DYNAMIC);
+    assert_non_null(strstr(then->why, "no statistics of its values"));
+    assert_int_equal(other->scheme, OCT_SCHEME_STATIC);
+    oct_graph *ran = (oct_graph *)(uintptr_t)other->graph, *never = (oct_graph *)(uintptr_t)then->graph;
+    GOOD(oct_qjob_rewrite(w.job, err));
+    assert_int_equal(net_count(never, "QuantizeLinear"), 0);
+    assert_int_equal(net_count(never, "MatMulInteger"), 1);
+    assert_int_equal(net_count(ran, "QuantizeLinear"), 1);
+    assert_int_equal(net_count(ran, "DequantizeLinear"), 2);
+    float x[32], lo = 0, hi = 0;
+    net_fill(x, 32, 1);
+    for (int i = 0; i < 32; i++) {
+        lo = fminf(lo, x[i]);
+        hi = fmaxf(hi, x[i]);
+    }
+    for (size_t i = 0; i < ran->n_order; i++) {
+        const oct_node *n = &ran->node[ran->order[i]];
+        if (strcmp(n->op, "QuantizeLinear") != 0)
+            continue;
+        assert_string_equal(oct_value_name(ran, n->in[0]), "x");
+        const float scale = *(const float *)ran->value[n->in[1]].constant->data;
+        assert_in_range((int)(1000 * scale * 255 / (hi - lo)), 800, 1001); /* the observer may clip some */
+    }
+    stop(&w, g);
+}
+
+/* x[2,4] * w[4,3]; steps grow to the largest pair of one sign, of 127 of them, where that is 2 dB at most over all
+ * channels. */
+static void steps_grow_for_safe_pairs(void **state)
+{
+    static const struct {
+        float w[12]; /* by input, pairs of which follow each other */
+        float reach[3];
+        oct_dtype type;
+    } each[] = { { { 1, 1, -1, 0.2f, 0.1f, 1, -0.5f, 0.5f, 0.3f, 0.9f, 0.25f, 0.6f }, { 1.2f, 1.1f, 1 }, OCT_S8 },
+                 { { 1, 1, 1, 0.8f, 0.7f, 0.3f, -0.5f, 0.5f, 0.5f, -0.1f, 0.25f, 0.6f }, { 1, 1, 1 }, OCT_U8 },
+                 { { 1, 1, -1, -1, -1, 1, -0.5f, 0.5f, 0.3f, 0.9f, -0.25f, 0.6f }, { 1, 1, 1 }, OCT_S8 } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        const int w = net_random(g, "w", "4,3", 1);
+        memcpy((void *)(uintptr_t)g->value[w].constant->data, each[i].w, sizeof each[i].w);
+        net_output(g, NET_NODE(g, "MatMul", "layer", "y", net_input(g, "x", OCT_F32, "2,4"), w));
+        work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_DYNAMIC);
+        const oct_layer_decision *d = layer(&k, "layer");
+        const qweights *q = k.job->constants[d->node].weights[0];
+        assert_int_equal(d->weights, each[i].type);
+        for (int c = 0; c < 3; c++)
+            assert_float_equal(q->quant.scale[c], each[i].reach[c] / 127, 1e-8);
+        for (int e = 0; e < 12; e++)
+            assert_int_equal(((const int8_t *)q->qvals->data)[e], (int)rintf(each[i].w[e] / q->quant.scale[e % 3]));
+        const char *remedy = i == 0 ? "made safe" : i == 1 ? "u8 weights" : "proved safe";
+        assert_non_null(strstr(d->remedy, remedy));
+        stop(&k, g);
+    }
+}
+
+/* Beside s8 activations the target takes no u8 weights: steps grow as far as they must. */
+static void signed_activations_widen_all_steps(void **state)
+{
+    static const float worst[12] = { 1, -1, 0.5f, 1, -1, 0.5f, 0.3f, 0.1f, 0.2f, -0.1f, 0.25f, 0.6f };
+    oct_graph *g = net_graph(13);
+    const int w = net_random(g, "w", "4,3", 1);
+    memcpy((void *)(uintptr_t)g->value[w].constant->data, worst, sizeof worst);
+    net_output(g, NET_NODE(g, "MatMul", "layer", "y", net_input(g, "x", OCT_F32, "2,4"), w));
+    work k = start(g, "any - - s8/tensor/asym -\n", "onnxruntime-x86", false);
+    GOOD(oct_qjob_decide(k.job, k.calib, err));
+    const oct_layer_decision *d = layer(&k, "layer");
+    const oct_quant *q = &k.job->constants[d->node].weights[0]->quant;
+    assert_int_equal(d->weights, OCT_S8);
+    assert_float_equal(q->scale[0], 2.0f / 127, 1e-8);
+    assert_float_equal(q->scale[1], 2.0f / 127, 1e-8);
+    assert_float_equal(q->scale[2], 1.0f / 127, 1e-8); /* 0.5 + 0.5, and not the largest, 0.6 */
+    stop(&k, g);
+}
+
+enum { DIRS = 2, INPUTS = 9, HIDDEN = 5, ROWS = 4 * HIDDEN };
+
+/* x[7,1,9] -> LSTM both ways with peepholes and given states -> y and y_h; a GRU beside it, and two products of y_h. */
+static oct_graph *recurrent(void)
+{
+    oct_graph *g = net_graph(14);
+    int v, x = net_input(g, "x", OCT_F32, "7,1,9");
+    int y =
+        NET_NODE(g, "LSTM", "lstm", "y", x, net_random(g, "w", "2,20,9", 1), net_random(g, "r", "2,20,5", 2),
+                 net_random(g, "b", "2,40", 3), -1, net_random(g, "h", "2,1,5", 4), -1, net_random(g, "p", "2,15", 5));
+    net_int(g, "hidden_size", HIDDEN);
+    net_int(g, "layout", 0);
+    net_str(g, "direction", "bidirectional");
+    net_float(g, "clip", 3.0f);
+    GOOD(oct_graph_add_value(g, "y_h", OCT_UNDEFINED, &v, err));
+    GOOD(oct_graph_set_output(g, net_last, 1, v, err));
+    net_output(g, y);
+    net_output(g, NET_NODE(g, "GRU", "gru", "z", x, net_random(g, "gw", "1,9,9", 6), net_random(g, "gr", "1,9,3", 7)));
+    net_int(g, "hidden_size", 3);
+    net_output(g, NET_NODE(g, "MatMul", "first", "first_y", v, net_random(g, "m", "5,6", 8)));
+    net_output(g, NET_NODE(g, "MatMul", "second", "second_y", v, net_random(g, "n", "5,4", 9)));
+    return g;
+}
+
+/* Quantized values of one matrix, transposed, against scales by row; flip: of unsigned quantized values. */
+static void same_qvals(const oct_graph *g, const oct_node *n, int slot, int qparams, const float *w, int k, int limit,
+                       int flip)
+{
+    const uint8_t *qvals = g->value[n->in[slot]].constant->data;
+    const float *scale = g->value[n->in[qparams]].constant->data;
+    const oct_tensor *zero = g->value[n->in[qparams + 1]].constant;
+    assert_int_equal(zero->count, DIRS * ROWS);
+    for (int r = 0; r < DIRS * ROWS; r++) {
+        float top = 0;
+        for (int i = 0; i < k; i++)
+            top = fmaxf(top, fabsf(w[r * k + i]));
+        assert_float_equal(scale[r], top / (float)limit, 0);
+        assert_int_equal(((const uint8_t *)zero->data)[r], flip);
+        for (int i = 0; i < k; i++) {
+            const int qval = qvals[r / ROWS * ROWS * k + i * ROWS + r % ROWS] ^ flip;
+            assert_int_equal((int8_t)qval, (int)rintf(w[r * k + i] / scale[r]));
+        }
+    }
+}
+
+static void lstm_becomes_dynamic(void **state)
+{
+    static const struct {
+        const char *rules, *target;
+        int limit, flip;
+        const char *remedy;
+    } each[] = { { NULL, "onnxruntime-x86", 127, 128, "u8 weights: s8 could saturate" },
+                 { NULL, "onnxruntime-vnni", 127, 0, NULL },
+                 { "op:LSTM - s7 - -\n", "onnxruntime-x86", 64, 0, "proved safe" },
+                 { "op:LSTM - u8 - -\n", "octet", 127, 128, "as the policy says" } };
+    static float want[2000], got[2000], w[DIRS * ROWS * INPUTS], r[DIRS * ROWS * HIDDEN];
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = recurrent();
+        const size_t n = net_run(g, want, OCT_COUNT(want));
+        memcpy(w, g->value[oct_graph_find(g, "w")].constant->data, sizeof w);
+        memcpy(r, g->value[oct_graph_find(g, "r")].constant->data, sizeof r);
+        work k = dynamic(g, each[i].rules, each[i].target, OCT_SCHEME_DYNAMIC);
+        const oct_layer_decision *d = layer(&k, "lstm");
+        assert_int_equal(d->scheme, OCT_SCHEME_DYNAMIC);
+        assert_int_equal(d->weights, each[i].flip ? OCT_U8 : OCT_S8);
+        assert_int_equal(oct_layer_weight_count(d->graph, d->node), DIRS * ROWS * (INPUTS + HIDDEN));
+        assert_true(d->sqnr_weights > 35);
+        each[i].remedy ? assert_non_null(strstr(d->remedy, each[i].remedy)) : assert_null(d->remedy);
+        assert_int_equal(layer(&k, "gru")->scheme, OCT_SCHEME_FLOAT);
+        GOOD(oct_qjob_rewrite(k.job, err));
+        const oct_node *node = net_producer(g, "y");
+        assert_string_equal(node->op, "DynamicQuantizeLSTM");
+        assert_string_equal(node->domain, "com.microsoft");
+        assert_string_equal(node->name, "lstm");
+        assert_ptr_equal(node, net_producer(g, "y_h"));
+        assert_int_equal(node->n_in, 12);
+        assert_int_equal(node->in[4], -1);
+        assert_int_equal(node->in[5], oct_graph_find(g, "h"));
+        assert_int_equal(node->in[7], oct_graph_find(g, "p"));
+        assert_null(oct_node_attr(node, "layout"));
+        assert_string_equal(oct_node_str(node, "direction", ""), "bidirectional");
+        assert_float_equal(oct_node_float(node, "clip", 0), 3.0f, 0);
+        same_qvals(g, node, 1, 8, w, INPUTS, each[i].limit, each[i].flip);
+        same_qvals(g, node, 2, 10, r, HIDDEN, each[i].limit, each[i].flip);
+        assert_int_equal(net_run(g, got, OCT_COUNT(got)), n);
+        assert_true(net_error(want, got, n) < 0.03);
+        assert_true(net_error(want, got, n) > 0);
+        stop(&k, g);
+    }
+}
+
+/* Both products read the same quantized values. */
+static void products_share_qvals(void **state)
+{
+    oct_graph *g = recurrent();
+    work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_AUTO);
+    assert_int_equal(layer(&k, "lstm")->scheme, OCT_SCHEME_DYNAMIC);
+    GOOD(oct_qjob_rewrite(k.job, err));
+    assert_int_equal(net_count(g, "DynamicQuantizeLinear"), 1);
+    assert_int_equal(net_count(g, "MatMulInteger"), 2);
+    stop(&k, g);
+}
+
+/* Other schemes leave recurrent layers alone, and so does a state that batches come first in. */
+static void lstm_stays_float(void **state)
+{
+    oct_graph *g = recurrent();
+    work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_WEIGHT_ONLY);
+    assert_int_equal(layer(&k, "lstm")->scheme, OCT_SCHEME_FLOAT);
+    stop(&k, g);
+    g = recurrent();
+    k = dynamic(g, "op:LSTM static\n", "onnxruntime-x86", OCT_SCHEME_AUTO);
+    assert_non_null(strstr(layer(&k, "lstm")->why, "dynamically or not at all"));
+    stop(&k, g);
+    g = net_graph(14);
+    net_output(g, NET_NODE(g, "LSTM", "lstm", "y", net_input(g, "x", OCT_F32, "1,7,9"), net_random(g, "w", "1,20,9", 1),
+                           net_random(g, "r", "1,20,5", 2)));
+    net_int(g, "hidden_size", HIDDEN);
+    net_int(g, "layout", 1);
+    k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_DYNAMIC);
+    assert_non_null(strstr(layer(&k, "lstm")->why, "batch in front"));
+    stop(&k, g);
+}
+
 /* What the policy asks for gives way to what the target takes. */
 static void targets_choose_types_and_granularity(void **state)
 {
@@ -258,42 +626,6 @@ static float scale_of(const work *k, int value)
     return oct_quant_of(k->job, oct_params_root(k->job, value))->scale[0];
 }
 
-/* What a Concat joins has its own scale where it is read elsewhere, too, and would lose two bits; where the target
- * needs one scale, the Concat stays float if four are lost. */
-static void concat_parts_what_would_be_lost(void **state)
-{
-    static const struct {
-        const char *target;
-        float size;
-        bool read, parted, real;
-    } each[] = { { "onnxruntime-x86", 0.01f, true, true, false }, { "onnxruntime-x86", 0.01f, false, false, false },
-                 { "onnxruntime-x86", 0.5f, true, false, false }, { "onnxruntime-x86", 0.15f, true, true, false },
-                 { "openvino", 0.01f, true, false, true },        { "openvino", 0.15f, true, false, false },
-                 { "openvino", 0.01f, false, false, false },      { "litert", 0.01f, true, false, true } };
-    for (size_t i = 0; i < OCT_COUNT(each); i++) {
-        oct_graph *g = net_graph(13);
-        const int x = net_input(g, "x", OCT_F32, "1,2,5,5");
-        const int a = sized_conv(g, "ca", "a", x, 2, each[i].size, 3), b = sized_conv(g, "cb", "b", x, 2, 1, 3),
-                  c = NET_NODE(g, "Concat", "cat", "c", a, b);
-        net_int(g, "axis", 1);
-        net_output(g, sized_conv(g, "cy", "y", c, 6, 1, 5));
-        if (each[i].read)
-            net_output(g, sized_conv(g, "cz", "z", a, 3, 1, 6));
-        work k = start(g, NULL, each[i].target, false);
-        GOOD(oct_qjob_decide(k.job, k.calib, err));
-        assert_int_equal(layer(&k, "cat")->integer, !each[i].real);
-        if (each[i].real)
-            assert_string_equal(layer(&k, "cat")->why, "its inputs have ranges that are too far apart for one scale");
-        if (!each[i].real)
-            assert_true(scale_of(&k, b) == scale_of(&k, c));
-        if (each[i].parted)
-            assert_true(scale_of(&k, a) < 1.01f * each[i].size * scale_of(&k, c));
-        else
-            assert_int_equal(scale_of(&k, a) == scale_of(&k, c), !each[i].real);
-        stop(&k, g);
-    }
-}
-
 /* A Concat whose result leaves the integers joins no part that would keep fewer than 32 quantized values; what moves
  * the result stays float with it. A result that layers alone read is joined as before. */
 static void concat_keeps_parts_of_outputs(void **state)
@@ -361,6 +693,42 @@ static void products_keep_parts_of_outputs(void **state)
         if (layer(&k, "size")->integer == each[i].real)
             print_error("case %zu: Mul on integers: %d, wanted %d\n", i, layer(&k, "size")->integer, !each[i].real);
         assert_int_equal(layer(&k, "size")->integer, !each[i].real);
+        stop(&k, g);
+    }
+}
+
+/* What a Concat joins has its own scale where it is read elsewhere, too, and would lose two bits; where the target
+ * needs one scale, the Concat stays float if four are lost. */
+static void concat_parts_what_would_be_lost(void **state)
+{
+    static const struct {
+        const char *target;
+        float size;
+        bool read, parted, real;
+    } each[] = { { "onnxruntime-x86", 0.01f, true, true, false }, { "onnxruntime-x86", 0.01f, false, false, false },
+                 { "onnxruntime-x86", 0.5f, true, false, false }, { "onnxruntime-x86", 0.15f, true, true, false },
+                 { "openvino", 0.01f, true, false, true },        { "openvino", 0.15f, true, false, false },
+                 { "openvino", 0.01f, false, false, false },      { "litert", 0.01f, true, false, true } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        const int x = net_input(g, "x", OCT_F32, "1,2,5,5");
+        const int a = sized_conv(g, "ca", "a", x, 2, each[i].size, 3), b = sized_conv(g, "cb", "b", x, 2, 1, 3),
+                  c = NET_NODE(g, "Concat", "cat", "c", a, b);
+        net_int(g, "axis", 1);
+        net_output(g, sized_conv(g, "cy", "y", c, 6, 1, 5));
+        if (each[i].read)
+            net_output(g, sized_conv(g, "cz", "z", a, 3, 1, 6));
+        work k = start(g, NULL, each[i].target, false);
+        GOOD(oct_qjob_decide(k.job, k.calib, err));
+        assert_int_equal(layer(&k, "cat")->integer, !each[i].real);
+        if (each[i].real)
+            assert_string_equal(layer(&k, "cat")->why, "its inputs have ranges that are too far apart for one scale");
+        if (!each[i].real)
+            assert_true(scale_of(&k, b) == scale_of(&k, c));
+        if (each[i].parted)
+            assert_true(scale_of(&k, a) < 1.01f * each[i].size * scale_of(&k, c));
+        else
+            assert_int_equal(scale_of(&k, a) == scale_of(&k, c), !each[i].real);
         stop(&k, g);
     }
 }
@@ -581,91 +949,6 @@ static void saturation_proof_knows_transposed(void **state)
 
 /* ------------------------------------------------------------------ dynamic */
 
-enum { DIRS = 2, INPUTS = 9, HIDDEN = 5, ROWS = 4 * HIDDEN };
-
-/* x[7,1,9] -> LSTM both ways with peepholes and given states -> y and y_h; a GRU beside it, and two products of y_h. */
-static oct_graph *recurrent(void)
-{
-    oct_graph *g = net_graph(14);
-    int v, x = net_input(g, "x", OCT_F32, "7,1,9");
-    int y =
-        NET_NODE(g, "LSTM", "lstm", "y", x, net_random(g, "w", "2,20,9", 1), net_random(g, "r", "2,20,5", 2),
-                 net_random(g, "b", "2,40", 3), -1, net_random(g, "h", "2,1,5", 4), -1, net_random(g, "p", "2,15", 5));
-    net_int(g, "hidden_size", HIDDEN);
-    net_int(g, "layout", 0);
-    net_str(g, "direction", "bidirectional");
-    net_float(g, "clip", 3.0f);
-    GOOD(oct_graph_add_value(g, "y_h", OCT_UNDEFINED, &v, err));
-    GOOD(oct_graph_set_output(g, net_last, 1, v, err));
-    net_output(g, y);
-    net_output(g, NET_NODE(g, "GRU", "gru", "z", x, net_random(g, "gw", "1,9,9", 6), net_random(g, "gr", "1,9,3", 7)));
-    net_int(g, "hidden_size", 3);
-    net_output(g, NET_NODE(g, "MatMul", "first", "first_y", v, net_random(g, "m", "5,6", 8)));
-    net_output(g, NET_NODE(g, "MatMul", "second", "second_y", v, net_random(g, "n", "5,4", 9)));
-    return g;
-}
-
-static work dynamic(oct_graph *g, const char *rules, const char *target, oct_scheme scheme)
-{
-    work w = { NULL };
-    GOOD(oct_policy_create(NULL, &w.policy, err));
-    if (rules)
-        GOOD(oct_policy_add(w.policy, rules, "test", err));
-    oct_qjob_opts o = { .policy = w.policy, .target = target_named(target), .scheme = scheme, .safe_pairs = true };
-    GOOD(oct_qjob_create(g, &o, &w.job, err));
-    GOOD(oct_qjob_decide(w.job, NULL, err));
-    return w;
-}
-
-/* x[2,4] * w[4,3]; steps grow to the largest pair of one sign, of 127 of them, where that is 2 dB at most over all
- * channels. */
-static void steps_grow_for_safe_pairs(void **state)
-{
-    static const struct {
-        float w[12]; /* by input, pairs of which follow each other */
-        float reach[3];
-        oct_dtype type;
-    } each[] = { { { 1, 1, -1, 0.2f, 0.1f, 1, -0.5f, 0.5f, 0.3f, 0.9f, 0.25f, 0.6f }, { 1.2f, 1.1f, 1 }, OCT_S8 },
-                 { { 1, 1, 1, 0.8f, 0.7f, 0.3f, -0.5f, 0.5f, 0.5f, -0.1f, 0.25f, 0.6f }, { 1, 1, 1 }, OCT_U8 },
-                 { { 1, 1, -1, -1, -1, 1, -0.5f, 0.5f, 0.3f, 0.9f, -0.25f, 0.6f }, { 1, 1, 1 }, OCT_S8 } };
-    for (size_t i = 0; i < OCT_COUNT(each); i++) {
-        oct_graph *g = net_graph(13);
-        const int w = net_random(g, "w", "4,3", 1);
-        memcpy((void *)(uintptr_t)g->value[w].constant->data, each[i].w, sizeof each[i].w);
-        net_output(g, NET_NODE(g, "MatMul", "layer", "y", net_input(g, "x", OCT_F32, "2,4"), w));
-        work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_DYNAMIC);
-        const oct_layer_decision *d = layer(&k, "layer");
-        const qweights *q = k.job->constants[d->node].weights[0];
-        assert_int_equal(d->weights, each[i].type);
-        for (int c = 0; c < 3; c++)
-            assert_float_equal(q->quant.scale[c], each[i].reach[c] / 127, 1e-8);
-        for (int e = 0; e < 12; e++)
-            assert_int_equal(((const int8_t *)q->qvals->data)[e], (int)rintf(each[i].w[e] / q->quant.scale[e % 3]));
-        const char *remedy = i == 0 ? "made safe" : i == 1 ? "u8 weights" : "proved safe";
-        assert_non_null(strstr(d->remedy, remedy));
-        stop(&k, g);
-    }
-}
-
-/* Beside s8 activations the target takes no u8 weights: steps grow as far as they must. */
-static void signed_activations_widen_all_steps(void **state)
-{
-    static const float worst[12] = { 1, -1, 0.5f, 1, -1, 0.5f, 0.3f, 0.1f, 0.2f, -0.1f, 0.25f, 0.6f };
-    oct_graph *g = net_graph(13);
-    const int w = net_random(g, "w", "4,3", 1);
-    memcpy((void *)(uintptr_t)g->value[w].constant->data, worst, sizeof worst);
-    net_output(g, NET_NODE(g, "MatMul", "layer", "y", net_input(g, "x", OCT_F32, "2,4"), w));
-    work k = start(g, "any - - s8/tensor/asym -\n", "onnxruntime-x86", false);
-    GOOD(oct_qjob_decide(k.job, k.calib, err));
-    const oct_layer_decision *d = layer(&k, "layer");
-    const oct_quant *q = &k.job->constants[d->node].weights[0]->quant;
-    assert_int_equal(d->weights, OCT_S8);
-    assert_float_equal(q->scale[0], 2.0f / 127, 1e-8);
-    assert_float_equal(q->scale[1], 2.0f / 127, 1e-8);
-    assert_float_equal(q->scale[2], 1.0f / 127, 1e-8); /* 0.5 + 0.5, and not the largest, 0.6 */
-    stop(&k, g);
-}
-
 /* Where the data's shape is not known, inference leaves groups alone that do not divide the weights. */
 static void odd_groups_stay_float(void **state)
 {
@@ -685,290 +968,7 @@ static void odd_groups_stay_float(void **state)
     }
 }
 
-/* Quantized values of one matrix, transposed, against scales by row; flip: of unsigned quantized values. */
-static void same_qvals(const oct_graph *g, const oct_node *n, int slot, int qparams, const float *w, int k, int limit,
-                       int flip)
-{
-    const uint8_t *qvals = g->value[n->in[slot]].constant->data;
-    const float *scale = g->value[n->in[qparams]].constant->data;
-    const oct_tensor *zero = g->value[n->in[qparams + 1]].constant;
-    assert_int_equal(zero->count, DIRS * ROWS);
-    for (int r = 0; r < DIRS * ROWS; r++) {
-        float top = 0;
-        for (int i = 0; i < k; i++)
-            top = fmaxf(top, fabsf(w[r * k + i]));
-        assert_float_equal(scale[r], top / (float)limit, 0);
-        assert_int_equal(((const uint8_t *)zero->data)[r], flip);
-        for (int i = 0; i < k; i++) {
-            const int qval = qvals[r / ROWS * ROWS * k + i * ROWS + r % ROWS] ^ flip;
-            assert_int_equal((int8_t)qval, (int)rintf(w[r * k + i] / scale[r]));
-        }
-    }
-}
-
-static void lstm_becomes_dynamic(void **state)
-{
-    static const struct {
-        const char *rules, *target;
-        int limit, flip;
-        const char *remedy;
-    } each[] = { { NULL, "onnxruntime-x86", 127, 128, "u8 weights: s8 could saturate" },
-                 { NULL, "onnxruntime-vnni", 127, 0, NULL },
-                 { "op:LSTM - s7 - -\n", "onnxruntime-x86", 64, 0, "proved safe" },
-                 { "op:LSTM - u8 - -\n", "octet", 127, 128, "as the policy says" } };
-    static float want[2000], got[2000], w[DIRS * ROWS * INPUTS], r[DIRS * ROWS * HIDDEN];
-    for (size_t i = 0; i < OCT_COUNT(each); i++) {
-        oct_graph *g = recurrent();
-        const size_t n = net_run(g, want, OCT_COUNT(want));
-        memcpy(w, g->value[oct_graph_find(g, "w")].constant->data, sizeof w);
-        memcpy(r, g->value[oct_graph_find(g, "r")].constant->data, sizeof r);
-        work k = dynamic(g, each[i].rules, each[i].target, OCT_SCHEME_DYNAMIC);
-        const oct_layer_decision *d = layer(&k, "lstm");
-        assert_int_equal(d->scheme, OCT_SCHEME_DYNAMIC);
-        assert_int_equal(d->weights, each[i].flip ? OCT_U8 : OCT_S8);
-        assert_int_equal(oct_layer_weight_count(d->graph, d->node), DIRS * ROWS * (INPUTS + HIDDEN));
-        assert_true(d->sqnr_weights > 35);
-        each[i].remedy ? assert_non_null(strstr(d->remedy, each[i].remedy)) : assert_null(d->remedy);
-        assert_int_equal(layer(&k, "gru")->scheme, OCT_SCHEME_FLOAT);
-        GOOD(oct_qjob_rewrite(k.job, err));
-        const oct_node *node = net_producer(g, "y");
-        assert_string_equal(node->op, "DynamicQuantizeLSTM");
-        assert_string_equal(node->domain, "com.microsoft");
-        assert_string_equal(node->name, "lstm");
-        assert_ptr_equal(node, net_producer(g, "y_h"));
-        assert_int_equal(node->n_in, 12);
-        assert_int_equal(node->in[4], -1);
-        assert_int_equal(node->in[5], oct_graph_find(g, "h"));
-        assert_int_equal(node->in[7], oct_graph_find(g, "p"));
-        assert_null(oct_node_attr(node, "layout"));
-        assert_string_equal(oct_node_str(node, "direction", ""), "bidirectional");
-        assert_float_equal(oct_node_float(node, "clip", 0), 3.0f, 0);
-        same_qvals(g, node, 1, 8, w, INPUTS, each[i].limit, each[i].flip);
-        same_qvals(g, node, 2, 10, r, HIDDEN, each[i].limit, each[i].flip);
-        assert_int_equal(net_run(g, got, OCT_COUNT(got)), n);
-        assert_true(net_error(want, got, n) < 0.03);
-        assert_true(net_error(want, got, n) > 0);
-        stop(&k, g);
-    }
-}
-
-/* Both products read the same quantized values. */
-static void products_share_qvals(void **state)
-{
-    oct_graph *g = recurrent();
-    work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_AUTO);
-    assert_int_equal(layer(&k, "lstm")->scheme, OCT_SCHEME_DYNAMIC);
-    GOOD(oct_qjob_rewrite(k.job, err));
-    assert_int_equal(net_count(g, "DynamicQuantizeLinear"), 1);
-    assert_int_equal(net_count(g, "MatMulInteger"), 2);
-    stop(&k, g);
-}
-
-/* Other schemes leave recurrent layers alone, and so does a state that batches come first in. */
-static void lstm_stays_float(void **state)
-{
-    oct_graph *g = recurrent();
-    work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_WEIGHT_ONLY);
-    assert_int_equal(layer(&k, "lstm")->scheme, OCT_SCHEME_FLOAT);
-    stop(&k, g);
-    g = recurrent();
-    k = dynamic(g, "op:LSTM static\n", "onnxruntime-x86", OCT_SCHEME_AUTO);
-    assert_non_null(strstr(layer(&k, "lstm")->why, "dynamically or not at all"));
-    stop(&k, g);
-    g = net_graph(14);
-    net_output(g, NET_NODE(g, "LSTM", "lstm", "y", net_input(g, "x", OCT_F32, "1,7,9"), net_random(g, "w", "1,20,9", 1),
-                           net_random(g, "r", "1,20,5", 2)));
-    net_int(g, "hidden_size", HIDDEN);
-    net_int(g, "layout", 1);
-    k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_DYNAMIC);
-    assert_non_null(strstr(layer(&k, "lstm")->why, "batch in front"));
-    stop(&k, g);
-}
-
 /* ---- bodies ---- */
-
-/* y = mean x > 100 ? -x W : Relu(x V); W is a constant outside, V one of the branch; both branches call their product
- * p. */
-static oct_graph *two_branches(void)
-{
-    oct_graph *g = net_graph(13);
-    int x = net_input(g, "x", OCT_F32, "4,8"), w = net_random(g, "W", "8,6", 7);
-    int mean = NET_NODE(g, "ReduceMean", "mean", "m", x);
-    net_int(g, "keepdims", 0);
-    int y = NET_NODE(g, "If", "if", "y", NET_NODE(g, "Greater", "high", "c", mean, NET_F32(g, "most", "", 100))),
-        at = net_last;
-    oct_graph *then = net_nested(g), *other = net_nested(g);
-    net_output(then, NET_NODE(then, "MatMul", "p", "t", NET_NODE(then, "Neg", "neg", "n", net_take(then, x)),
-                              net_take(then, w)));
-    int v = NET_NODE(other, "MatMul", "p", "e", net_take(other, x), net_random(other, "V", "8,6", 8));
-    net_output(other, NET_NODE(other, "Relu", "relu", "r", v));
-    net_give(g, at, "then_branch", then);
-    net_give(g, at, "else_branch", other);
-    net_output(g, y);
-    return g;
-}
-
-static const oct_layer_decision *inside(const work *w, const char *where, const char *name)
-{
-    for (size_t i = 0; i < oct_qjob_n_layers(w->job); i++) {
-        const oct_layer_decision *d = oct_qjob_layer(w->job, i);
-        if (strcmp(d->where, where) == 0 && strcmp(d->name, name) == 0)
-            return d;
-    }
-    fail_msg("no layer '%s%s'", where, name);
-    return NULL;
-}
-
-static void branches_are_quantized(void **state)
-{
-    oct_graph *g = two_branches();
-    work w = dynamic(g, NULL, "octet", OCT_SCHEME_DYNAMIC);
-    const oct_layer_decision *then = inside(&w, "if/then_branch/", "p"), *other = inside(&w, "if/else_branch/", "p");
-    assert_true(then->integer && other->integer);
-    assert_ptr_not_equal(then->graph, other->graph);
-    assert_non_null(strstr(inside(&w, "", "if")->why, "one by one"));
-    assert_false(inside(&w, "if/else_branch/", "relu")->integer);
-    /* Quantized values of W, a constant of the graph around, by column. */
-    float column[6] = { 0 };
-    const float *from = g->value[oct_graph_find(g, "W")].constant->data;
-    for (int i = 0; i < 48; i++)
-        column[i % 6] = fmaxf(column[i % 6], fabsf(from[i]));
-    oct_graph *body = (oct_graph *)(uintptr_t)then->graph;
-    GOOD(oct_qjob_rewrite(w.job, err));
-    assert_int_equal(net_count(body, "MatMul"), 0);
-    assert_int_equal(net_count(body, "MatMulInteger"), 1);
-    assert_int_equal(net_count(g, "If"), 1);
-    const oct_tensor *qvals = NULL, *scale = NULL;
-    for (size_t i = 0; i < body->n_order; i++) {
-        const oct_node *n = &body->node[body->order[i]];
-        if (strcmp(n->op, "MatMulInteger") == 0)
-            qvals = body->value[n->in[1]].constant;
-        if (strcmp(n->op, "Mul") == 0 && !scale)
-            scale = body->value[n->in[1]].constant;
-    }
-    assert_int_equal(qvals->count, 48);
-    for (int i = 0; i < 48; i++)
-        assert_int_equal(((const int8_t *)qvals->data)[i], (int)rintf(from[i] / ((const float *)scale->data)[i % 6]));
-    for (int i = 0; i < 6; i++)
-        assert_float_equal(((const float *)scale->data)[i], column[i] / 127, 0);
-    const oct_node *n = net_producer(g, "y");
-    assert_int_equal(n->n_captured, 1); /* x alone: nothing takes W any more */
-    assert_string_equal(g->value[n->captured[0]].name, "x");
-    assert_int_equal(oct_graph_find(g, "W"), -1);
-    stop(&w, g);
-}
-
-/* Rules name nodes of bodies as reports do; both branches call their product p. */
-static void rules_reach_into_branches(void **state)
-{
-    static const struct {
-        const char *rule;
-        bool then, other;
-    } cases[] = {
-        { "name:if/then_branch/p float - - -", false, true },
-        { "name:if/*/p float - - -", false, false },
-        { "name:p float - - -", false, false },
-        { "name:then_branch/p float - - -", true, true },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        oct_graph *g = two_branches();
-        work w = dynamic(g, cases[i].rule, "octet", OCT_SCHEME_DYNAMIC);
-        assert_int_equal(inside(&w, "if/then_branch/", "p")->integer, cases[i].then);
-        assert_int_equal(inside(&w, "if/else_branch/", "p")->integer, cases[i].other);
-        GOOD(oct_policy_note(w.policy, g, err));
-        assert_int_equal(oct_policy_check(w.policy, g, NULL, NULL, NULL),
-                         cases[i].then && cases[i].other ? OCT_EUSAGE : OCT_OK);
-        stop(&w, g);
-    }
-}
-
-/* y = x > 0 ? x W : (if x > 0 then x W else -x W), all of one W outside. */
-static oct_graph *one_matrix(void)
-{
-    oct_graph *g = net_graph(13), *inner[4];
-    int x = net_input(g, "x", OCT_F32, "1,16"), w = net_random(g, "W", "16,32", 7);
-    int mean = NET_NODE(g, "ReduceMean", "mean", "m", x);
-    net_int(g, "keepdims", 0);
-    int c = NET_NODE(g, "Greater", "high", "c", mean, NET_F32(g, "most", "", 0)), y = NET_NODE(g, "If", "if", "y", c),
-        at = net_last;
-    inner[0] = net_nested(g);
-    inner[1] = net_nested(g);
-    net_output(inner[0], NET_NODE(inner[0], "MatMul", "p", "y0", net_take(inner[0], x), net_take(inner[0], w)));
-    int deep = NET_NODE(inner[1], "If", "deep", "y1", net_take(inner[1], c)), there = net_last;
-    for (int k = 2; k < 4; k++) {
-        oct_graph *b = inner[k] = net_nested(inner[1]);
-        int in = net_take(b, net_take(inner[1], x));
-        in = k == 2 ? in : NET_NODE(b, "Neg", "neg", "n", in);
-        net_output(b, NET_NODE(b, "MatMul", "p", k == 2 ? "y2" : "y3", in, net_take(b, net_take(inner[1], w))));
-    }
-    net_give(inner[1], there, "then_branch", inner[2]);
-    net_give(inner[1], there, "else_branch", inner[3]);
-    net_output(inner[1], deep);
-    net_give(g, at, "then_branch", inner[0]);
-    net_give(g, at, "else_branch", inner[1]);
-    net_output(g, y);
-    return g;
-}
-
-/* What bodies quantize each for itself is written once. */
-static void bodies_share_a_matrix(void **state)
-{
-    oct_graph *g = one_matrix();
-    work w = dynamic(g, NULL, "octet", OCT_SCHEME_DYNAMIC);
-    const oct_graph *body[3] = { inside(&w, "if/then_branch/", "p")->graph,
-                                 inside(&w, "if/else_branch/deep/then_branch/", "p")->graph,
-                                 inside(&w, "if/else_branch/deep/else_branch/", "p")->graph };
-    GOOD(oct_qjob_rewrite(w.job, err));
-    const char *name = NULL;
-    for (int k = 0; k < 3; k++) {
-        const oct_node *n = NULL;
-        for (size_t i = 0; i < body[k]->n_order; i++)
-            if (strcmp(body[k]->node[body[k]->order[i]].op, "MatMulInteger") == 0)
-                n = &body[k]->node[body[k]->order[i]];
-        assert_non_null(n);
-        assert_true(body[k]->value[n->in[1]].outer >= 0 && body[k]->value[n->in[1]].constant);
-        name = name ? name : oct_value_name(body[k], n->in[1]);
-        assert_string_equal(oct_value_name(body[k], n->in[1]), name);
-    }
-    const int v = oct_graph_find(g, name);
-    assert_true(v >= 0 && g->value[v].constant->bytes == 512 && g->value[v].producer < 0);
-    assert_int_equal(oct_graph_find(g, "W"), -1);
-    stop(&w, g);
-}
-
-/* What no run has shown has no range: its product quantizes its input when it runs. The one that ran has the parameters
- * of what it takes from outside. */
-static void branch_that_never_ran_is_dynamic(void **state)
-{
-    oct_graph *g = two_branches();
-    work w = start(g, NULL, "octet", false);
-    GOOD(oct_qjob_decide(w.job, w.calib, err));
-    const oct_layer_decision *then = inside(&w, "if/then_branch/", "p"), *other = inside(&w, "if/else_branch/", "p");
-    assert_int_equal(then->scheme, OCT_SCHEME_DYNAMIC);
-    assert_non_null(strstr(then->why, "no statistics of its values"));
-    assert_int_equal(other->scheme, OCT_SCHEME_STATIC);
-    oct_graph *ran = (oct_graph *)(uintptr_t)other->graph, *never = (oct_graph *)(uintptr_t)then->graph;
-    GOOD(oct_qjob_rewrite(w.job, err));
-    assert_int_equal(net_count(never, "QuantizeLinear"), 0);
-    assert_int_equal(net_count(never, "MatMulInteger"), 1);
-    assert_int_equal(net_count(ran, "QuantizeLinear"), 1);
-    assert_int_equal(net_count(ran, "DequantizeLinear"), 2);
-    float x[32], lo = 0, hi = 0;
-    net_fill(x, 32, 1);
-    for (int i = 0; i < 32; i++) {
-        lo = fminf(lo, x[i]);
-        hi = fmaxf(hi, x[i]);
-    }
-    for (size_t i = 0; i < ran->n_order; i++) {
-        const oct_node *n = &ran->node[ran->order[i]];
-        if (strcmp(n->op, "QuantizeLinear") != 0)
-            continue;
-        assert_string_equal(oct_value_name(ran, n->in[0]), "x");
-        const float scale = *(const float *)ran->value[n->in[1]].constant->data;
-        assert_in_range((int)(1000 * scale * 255 / (hi - lo)), 800, 1001); /* the observer may clip some */
-    }
-    stop(&w, g);
-}
 
 /* Two convolutions, the first of which halves height and width, and a product; sizes as in dims. */
 static oct_qjob *halving(const char *dims, oct_graph **g, oct_policy *policy)

@@ -49,6 +49,90 @@ static void same(const float *a, const float *b, size_t n)
 
 /* ------------------------------------------------------------------ layouts */
 
+/* QLinearConv whose weights are for fewer channels than it has: refused before they are packed. */
+static void qlinear_channels(void **state)
+{
+    oct_graph *g = net_graph(13);
+    oct_plan *p = NULL;
+    oct_err e = OCT_ERR_INIT;
+    const uint8_t zero = 0;
+    const int8_t w[4 * 9] = { 1 }, wz = 0;
+    int x = net_input(g, "x", OCT_U8, "1,4,5,5"), s = NET_F32(g, "s", "", 0.5f),
+        z = net_const(g, "z", OCT_U8, "", &zero);
+    int k = net_const(g, "w", OCT_S8, "4,1,3,3", w),
+        kz = net_const(g, "wz", OCT_S8, "", &wz); /* as if there were four groups */
+    net_output(g, NET_NODE(g, "QLinearConv", "conv", "y", x, s, z, k, s, kz, s, z));
+    assert_int_equal(oct_plan_create(g, NULL, NULL, &p, &e), OCT_EMALFORMED);
+    assert_non_null(strstr(e.text, "'conv'"));
+    oct_graph_destroy(g);
+}
+
+/* What is set is read again: the values of the quantized types are multiples of their step. */
+static void numbers_are_set(void **state)
+{
+    static const float v[6] = { 3, 0, 1, 120, 7, -2 };
+    static const oct_dtype types[] = { OCT_F32, OCT_F16, OCT_BF16, OCT_U8, OCT_S8, OCT_U16, OCT_S16 };
+    static const float scale = 1;
+    static const int32_t zp = 4;
+    const oct_quant qparams = { 1, 0, &scale, &zp };
+    for (size_t t = 0; t < OCT_COUNT(types); t++)
+        for (int last = 0; last < 2; last++) {
+            uint64_t data[6] = { 0 };
+            float number[6];
+            const bool real = types[t] == OCT_F32 || types[t] == OCT_F16 || types[t] == OCT_BF16;
+            oct_operand x = { .dtype = types[t],
+                              .rank = 3,
+                              .dims = { 1, 2, 3 },
+                              .count = 6,
+                              .data = data,
+                              .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN,
+                              .q = real ? NULL : &qparams };
+            GOOD(oct_operand_from_f32(&x, v, err));
+            if (types[t] == OCT_U8) /* the second and the fourth element trade places */
+                assert_int_equal(((uint8_t *)data)[1], last ? 124 : 4);
+            GOOD(oct_operand_to_f32(&x, number, err));
+            assert_memory_equal(number, v, sizeof v);
+        }
+    int64_t one = 0;
+    const oct_operand integer = { .dtype = OCT_S64, .count = 1, .data = &one };
+    assert_int_equal(oct_operand_from_f32(&integer, v, NULL), OCT_EUNSUPPORTED);
+}
+
+/* Packed weights of one plan, of `size` bytes that all are `fill`. */
+static const uint8_t *pack(oct_prep *p, size_t size, int fill)
+{
+    uint8_t *w = oct_packed_new(p, size);
+    assert_non_null(w);
+    assert_int_equal((uintptr_t)w % 64, 0);
+    memset(w, fill, size);
+    return oct_packed_done(p, w, size);
+}
+
+static void equal_packed_weights_are_kept_once(void **state)
+{
+    enum { PLANS = 3, SIZE = 100000 };
+    oct_packed_refs refs[PLANS] = { { 0 } };
+    const uint8_t *w[PLANS], *other;
+    oct_arena *a = oct_arena_create();
+    for (int i = 0; i < PLANS; i++) {
+        oct_prep p = { .arena = a, .packed = &refs[i] };
+        w[i] = pack(&p, SIZE, 7);
+        other = pack(&p, SIZE, i);
+        assert_ptr_equal(w[i], w[0]);
+        assert_ptr_not_equal(other, w[0]);
+        assert_int_equal(other[SIZE - 1], i);
+        assert_int_equal(refs[i].bytes, 2 * SIZE);
+    }
+    for (int i = 0; i < PLANS; i++) {
+        for (int k = 0; k < SIZE; k++)
+            assert_int_equal(w[i][k], 7); /* as long as one plan holds it */
+        oct_packed_release(&refs[i]);
+    }
+    oct_prep alone = { .arena = a };
+    assert_ptr_not_equal(pack(&alone, SIZE, 7), pack(&alone, SIZE, 7));
+    oct_arena_destroy(a);
+}
+
 static void conv_ranks(void **state)
 {
     static const struct {
@@ -216,28 +300,6 @@ static void inputs_change(void **state)
     oct_graph_destroy(g);
 }
 
-static void profile_starts_anew(void **state)
-{
-    oct_graph *g = net_graph(13);
-    int x = net_input(g, "x", OCT_F32, "2");
-    net_output(g, NET_NODE(g, "Add", "a", "a", x, x));
-    oct_plan *p = net_plan(g, NULL, NULL);
-    const float one[2] = { 1, 2 };
-    static const uint64_t runs[] = { 3, 1 };
-    for (size_t i = 0; i < OCT_COUNT(runs); i++) {
-        oct_plan_profile(p, true);
-        for (uint64_t k = 0; k < runs[i]; k++)
-            GOOD(oct_plan_run(p, (const void *[]){ one }, err));
-        oct_plan_profile(p, false);
-        GOOD(oct_plan_run(p, (const void *[]){ one }, err));
-        const oct_step_info s = oct_plan_step(p, 0);
-        assert_string_equal(s.op, "Add");
-        assert_true(s.calls == runs[i] && s.seconds > 0 && s.bytes == 3 * 8);
-    }
-    oct_plan_destroy(p);
-    oct_graph_destroy(g);
-}
-
 static void constant_dequantize(void **state)
 {
     /* Shown as an output, read in float, and with a scale that is an input. */
@@ -392,6 +454,25 @@ static void places(void **state)
     }
 }
 
+static void runs_allocate_nothing(void **state)
+{
+    oct_pool *pool = oct_pool_create(2);
+    for (int i = 0; i < 4; i++) {
+        oct_graph *g = net_cnn_make("2,3,17,13", i & 1);
+        oct_plan_opts opts = { .pool = i & 2 ? pool : NULL };
+        oct_plan *p = net_plan(g, &opts, NULL);
+        float x[2 * 3 * 17 * 13];
+        net_fill(x, OCT_COUNT(x), 4);
+        oct_alloc_fail_at(0);
+        GOOD(oct_plan_run(p, (const void *[]){ x }, err));
+        GOOD(oct_plan_run(p, (const void *[]){ x }, err));
+        assert_int_equal(oct_alloc_fail_at(0), 0);
+        oct_plan_destroy(p);
+        oct_graph_destroy(g);
+    }
+    oct_pool_destroy(pool);
+}
+
 /* Where the output of a step lies. */
 static const void *data_of(const oct_plan *p, const char *node)
 {
@@ -450,23 +531,52 @@ static void overwrites(void **state)
     oct_graph_destroy(g);
 }
 
-static void runs_allocate_nothing(void **state)
+/* Elements 3, 0, 1, 120, 7, 2 of every type, in both layouts of [1,2,3], as numbers and through parameters per
+ * channel. */
+static void numbers_of_every_type(void **state)
 {
-    oct_pool *pool = oct_pool_create(2);
-    for (int i = 0; i < 4; i++) {
-        oct_graph *g = net_cnn_make("2,3,17,13", i & 1);
-        oct_plan_opts opts = { .pool = i & 2 ? pool : NULL };
-        oct_plan *p = net_plan(g, &opts, NULL);
-        float x[2 * 3 * 17 * 13];
-        net_fill(x, OCT_COUNT(x), 4);
-        oct_alloc_fail_at(0);
-        GOOD(oct_plan_run(p, (const void *[]){ x }, err));
-        GOOD(oct_plan_run(p, (const void *[]){ x }, err));
-        assert_int_equal(oct_alloc_fail_at(0), 0);
-        oct_plan_destroy(p);
-        oct_graph_destroy(g);
-    }
-    oct_pool_destroy(pool);
+    static const double v[6] = { 3, 0, 1, 120, 7, 2 };
+    static const oct_dtype types[] = { OCT_F32, OCT_F64, OCT_U8,  OCT_S8,  OCT_BOOL, OCT_U16, OCT_S16,
+                                       OCT_S32, OCT_U32, OCT_S64, OCT_U64, OCT_F16,  OCT_BF16 };
+    static const float scale[2] = { 0.5f, 2 };
+    static const int32_t zp[2] = { 1, -4 };
+    const oct_quant qparams = { 2, 1, scale, zp };
+    for (size_t t = 0; t < OCT_COUNT(types); t++)
+        for (int last = 0; last < 2; last++)
+            for (int quantized = 0; quantized < 2; quantized++) {
+                uint64_t data[6] = { 0 };
+                float number[6];
+                const bool has_qparams =
+                    types[t] == OCT_U8 || types[t] == OCT_S8 || types[t] == OCT_U16 || types[t] == OCT_S16;
+                oct_operand x = { .dtype = types[t],
+                                  .rank = 3,
+                                  .dims = { 1, 2, 3 },
+                                  .count = 6,
+                                  .data = data,
+                                  .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN,
+                                  .q = quantized ? &qparams : NULL };
+                if (quantized && !has_qparams)
+                    continue;
+                for (int i = 0; i < 6; i++) { /* element i of the plain order, channel i / 3 */
+                    const int place = last ? i % 3 * 2 + i / 3 : i;
+                    if (types[t] == OCT_F16 || types[t] == OCT_BF16)
+                        ((uint16_t *)data)[place] =
+                            types[t] == OCT_F16 ? oct_f32_to_f16((float)v[i]) : oct_f32_to_bf16((float)v[i]);
+                    else
+                        oct_elem_store(types[t], data, place, 1, 1, OCT_DOM_D, &v[i]);
+                }
+                GOOD(oct_operand_to_f32(&x, number, err));
+                for (int i = 0; i < 6; i++)
+                    if (number[i] != (float)(quantized              ? scale[i / 3] * (v[i] - zp[i / 3])
+                                             : types[t] == OCT_BOOL ? v[i] != 0
+                                                                    : v[i]))
+                        fail_msg("%s, layout %d: element %d is %g", oct_dtype_name(types[t]), last, i,
+                                 (double)number[i]);
+            }
+    oct_err e = OCT_ERR_INIT;
+    oct_operand z = { .dtype = OCT_C64, .rank = 0, .count = 1 };
+    assert_int_equal(oct_operand_to_f32(&z, NULL, &e), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(e.text, "complex64"));
 }
 
 static void failing_allocations(void **state)
@@ -573,37 +683,6 @@ static void float_taps(void **state)
     oct_graph_destroy(g);
 }
 
-static void tapped_shapes(void **state)
-{
-    /* Sizes of Resize computed from the input's shape, as exporters write them: taps on them must not keep them from
-     * folding. */
-    oct_graph *g = net_graph(13);
-    int x = net_input(g, "x", OCT_F32, "N,1,2,2");
-    int shape = NET_NODE(g, "Shape", "shape", "s", x);
-    int two = NET_NODE(g, "Slice", "slice", "s2", shape, NET_S64(g, "from", "1", 0), NET_S64(g, "to", "1", 2));
-    int sizes = NET_NODE(g, "Concat", "concat", "sizes", two, NET_S64(g, "hw", "2", 4, 2));
-    net_int(g, "axis", 0);
-    int up = NET_NODE(g, "Resize", "resize", "up", x, -1, -1, sizes);
-    net_output(g, NET_NODE(g, "Neg", "neg", "y", up));
-    const char *taps[] = { "s", "s2", "sizes", "up" };
-    oct_plan_opts opts = { .taps = taps, .n_taps = OCT_COUNT(taps) };
-    oct_plan_input in = { .tensor = true, .rank = 4, .dims = { 1, 1, 2, 2 } };
-    oct_plan *p;
-    GOOD(oct_plan_create(g, &in, &opts, &p, err));
-    static seen s;
-    s.n = 0;
-    s.taps = taps;
-    oct_plan_set_tap(p, on_tap, &s);
-    GOOD(oct_plan_run(p, (const void *[]){ (const float[]){ 1, 2, 3, 4 } }, err));
-    int at = seen_at(&s, "up");
-    assert_true(at >= 0);
-    assert_int_equal(s.count[at], 8);
-    same((const float[]){ 1, 2, 1, 2, 3, 4, 3, 4 }, s.value[at], 8);
-    assert_true(seen_at(&s, "sizes") < 0);
-    oct_plan_destroy(p);
-    oct_graph_destroy(g);
-}
-
 static void integer_taps(void **state)
 {
     oct_graph *g = net_cnn_make("1,3,17,13", true);
@@ -638,6 +717,59 @@ static void integer_taps(void **state)
     assert_true(seen_at(&s, "res_q") >= 0 && seen_at(&s, "y") >= 0 && seen_at(&s, "x") >= 0);
     oct_plan_destroy(p);
     oct_plan_destroy(real);
+    oct_graph_destroy(g);
+}
+
+static void tapped_shapes(void **state)
+{
+    /* Sizes of Resize computed from the input's shape, as exporters write them: taps on them must not keep them from
+     * folding. */
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "N,1,2,2");
+    int shape = NET_NODE(g, "Shape", "shape", "s", x);
+    int two = NET_NODE(g, "Slice", "slice", "s2", shape, NET_S64(g, "from", "1", 0), NET_S64(g, "to", "1", 2));
+    int sizes = NET_NODE(g, "Concat", "concat", "sizes", two, NET_S64(g, "hw", "2", 4, 2));
+    net_int(g, "axis", 0);
+    int up = NET_NODE(g, "Resize", "resize", "up", x, -1, -1, sizes);
+    net_output(g, NET_NODE(g, "Neg", "neg", "y", up));
+    const char *taps[] = { "s", "s2", "sizes", "up" };
+    oct_plan_opts opts = { .taps = taps, .n_taps = OCT_COUNT(taps) };
+    oct_plan_input in = { .tensor = true, .rank = 4, .dims = { 1, 1, 2, 2 } };
+    oct_plan *p;
+    GOOD(oct_plan_create(g, &in, &opts, &p, err));
+    static seen s;
+    s.n = 0;
+    s.taps = taps;
+    oct_plan_set_tap(p, on_tap, &s);
+    GOOD(oct_plan_run(p, (const void *[]){ (const float[]){ 1, 2, 3, 4 } }, err));
+    int at = seen_at(&s, "up");
+    assert_true(at >= 0);
+    assert_int_equal(s.count[at], 8);
+    same((const float[]){ 1, 2, 1, 2, 3, 4, 3, 4 }, s.value[at], 8);
+    assert_true(seen_at(&s, "sizes") < 0);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+static void profile_starts_anew(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2");
+    net_output(g, NET_NODE(g, "Add", "a", "a", x, x));
+    oct_plan *p = net_plan(g, NULL, NULL);
+    const float one[2] = { 1, 2 };
+    static const uint64_t runs[] = { 3, 1 };
+    for (size_t i = 0; i < OCT_COUNT(runs); i++) {
+        oct_plan_profile(p, true);
+        for (uint64_t k = 0; k < runs[i]; k++)
+            GOOD(oct_plan_run(p, (const void *[]){ one }, err));
+        oct_plan_profile(p, false);
+        GOOD(oct_plan_run(p, (const void *[]){ one }, err));
+        const oct_step_info s = oct_plan_step(p, 0);
+        assert_string_equal(s.op, "Add");
+        assert_true(s.calls == runs[i] && s.seconds > 0 && s.bytes == 3 * 8);
+    }
+    oct_plan_destroy(p);
     oct_graph_destroy(g);
 }
 
@@ -699,138 +831,6 @@ static void dropout_mask(void **state)
     assert_int_equal(oct_plan_create(g, NULL, NULL, &p, &e), OCT_EUNSUPPORTED); /* training */
     assert_non_null(strstr(e.text, "'drop'"));
     oct_graph_destroy(g);
-}
-
-/* Packed weights of one plan, of `size` bytes that all are `fill`. */
-static const uint8_t *pack(oct_prep *p, size_t size, int fill)
-{
-    uint8_t *w = oct_packed_new(p, size);
-    assert_non_null(w);
-    assert_int_equal((uintptr_t)w % 64, 0);
-    memset(w, fill, size);
-    return oct_packed_done(p, w, size);
-}
-
-static void equal_packed_weights_are_kept_once(void **state)
-{
-    enum { PLANS = 3, SIZE = 100000 };
-    oct_packed_refs refs[PLANS] = { { 0 } };
-    const uint8_t *w[PLANS], *other;
-    oct_arena *a = oct_arena_create();
-    for (int i = 0; i < PLANS; i++) {
-        oct_prep p = { .arena = a, .packed = &refs[i] };
-        w[i] = pack(&p, SIZE, 7);
-        other = pack(&p, SIZE, i);
-        assert_ptr_equal(w[i], w[0]);
-        assert_ptr_not_equal(other, w[0]);
-        assert_int_equal(other[SIZE - 1], i);
-        assert_int_equal(refs[i].bytes, 2 * SIZE);
-    }
-    for (int i = 0; i < PLANS; i++) {
-        for (int k = 0; k < SIZE; k++)
-            assert_int_equal(w[i][k], 7); /* as long as one plan holds it */
-        oct_packed_release(&refs[i]);
-    }
-    oct_prep alone = { .arena = a };
-    assert_ptr_not_equal(pack(&alone, SIZE, 7), pack(&alone, SIZE, 7));
-    oct_arena_destroy(a);
-}
-
-/* QLinearConv whose weights are for fewer channels than it has: refused before they are packed. */
-static void qlinear_channels(void **state)
-{
-    oct_graph *g = net_graph(13);
-    oct_plan *p = NULL;
-    oct_err e = OCT_ERR_INIT;
-    const uint8_t zero = 0;
-    const int8_t w[4 * 9] = { 1 }, wz = 0;
-    int x = net_input(g, "x", OCT_U8, "1,4,5,5"), s = NET_F32(g, "s", "", 0.5f),
-        z = net_const(g, "z", OCT_U8, "", &zero);
-    int k = net_const(g, "w", OCT_S8, "4,1,3,3", w),
-        kz = net_const(g, "wz", OCT_S8, "", &wz); /* as if there were four groups */
-    net_output(g, NET_NODE(g, "QLinearConv", "conv", "y", x, s, z, k, s, kz, s, z));
-    assert_int_equal(oct_plan_create(g, NULL, NULL, &p, &e), OCT_EMALFORMED);
-    assert_non_null(strstr(e.text, "'conv'"));
-    oct_graph_destroy(g);
-}
-
-/* Elements 3, 0, 1, 120, 7, 2 of every type, in both layouts of [1,2,3], as numbers and through parameters per
- * channel. */
-static void numbers_of_every_type(void **state)
-{
-    static const double v[6] = { 3, 0, 1, 120, 7, 2 };
-    static const oct_dtype types[] = { OCT_F32, OCT_F64, OCT_U8,  OCT_S8,  OCT_BOOL, OCT_U16, OCT_S16,
-                                       OCT_S32, OCT_U32, OCT_S64, OCT_U64, OCT_F16,  OCT_BF16 };
-    static const float scale[2] = { 0.5f, 2 };
-    static const int32_t zp[2] = { 1, -4 };
-    const oct_quant qparams = { 2, 1, scale, zp };
-    for (size_t t = 0; t < OCT_COUNT(types); t++)
-        for (int last = 0; last < 2; last++)
-            for (int quantized = 0; quantized < 2; quantized++) {
-                uint64_t data[6] = { 0 };
-                float number[6];
-                const bool has_qparams =
-                    types[t] == OCT_U8 || types[t] == OCT_S8 || types[t] == OCT_U16 || types[t] == OCT_S16;
-                oct_operand x = { .dtype = types[t],
-                                  .rank = 3,
-                                  .dims = { 1, 2, 3 },
-                                  .count = 6,
-                                  .data = data,
-                                  .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN,
-                                  .q = quantized ? &qparams : NULL };
-                if (quantized && !has_qparams)
-                    continue;
-                for (int i = 0; i < 6; i++) { /* element i of the plain order, channel i / 3 */
-                    const int place = last ? i % 3 * 2 + i / 3 : i;
-                    if (types[t] == OCT_F16 || types[t] == OCT_BF16)
-                        ((uint16_t *)data)[place] =
-                            types[t] == OCT_F16 ? oct_f32_to_f16((float)v[i]) : oct_f32_to_bf16((float)v[i]);
-                    else
-                        oct_elem_store(types[t], data, place, 1, 1, OCT_DOM_D, &v[i]);
-                }
-                GOOD(oct_operand_to_f32(&x, number, err));
-                for (int i = 0; i < 6; i++)
-                    if (number[i] != (float)(quantized              ? scale[i / 3] * (v[i] - zp[i / 3])
-                                             : types[t] == OCT_BOOL ? v[i] != 0
-                                                                    : v[i]))
-                        fail_msg("%s, layout %d: element %d is %g", oct_dtype_name(types[t]), last, i,
-                                 (double)number[i]);
-            }
-    oct_err e = OCT_ERR_INIT;
-    oct_operand z = { .dtype = OCT_C64, .rank = 0, .count = 1 };
-    assert_int_equal(oct_operand_to_f32(&z, NULL, &e), OCT_EUNSUPPORTED);
-    assert_non_null(strstr(e.text, "complex64"));
-}
-
-/* What is set is read again: the values of the quantized types are multiples of their step. */
-static void numbers_are_set(void **state)
-{
-    static const float v[6] = { 3, 0, 1, 120, 7, -2 };
-    static const oct_dtype types[] = { OCT_F32, OCT_F16, OCT_BF16, OCT_U8, OCT_S8, OCT_U16, OCT_S16 };
-    static const float scale = 1;
-    static const int32_t zp = 4;
-    const oct_quant qparams = { 1, 0, &scale, &zp };
-    for (size_t t = 0; t < OCT_COUNT(types); t++)
-        for (int last = 0; last < 2; last++) {
-            uint64_t data[6] = { 0 };
-            float number[6];
-            const bool real = types[t] == OCT_F32 || types[t] == OCT_F16 || types[t] == OCT_BF16;
-            oct_operand x = { .dtype = types[t],
-                              .rank = 3,
-                              .dims = { 1, 2, 3 },
-                              .count = 6,
-                              .data = data,
-                              .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN,
-                              .q = real ? NULL : &qparams };
-            GOOD(oct_operand_from_f32(&x, v, err));
-            if (types[t] == OCT_U8) /* the second and the fourth element trade places */
-                assert_int_equal(((uint8_t *)data)[1], last ? 124 : 4);
-            GOOD(oct_operand_to_f32(&x, number, err));
-            assert_memory_equal(number, v, sizeof v);
-        }
-    int64_t one = 0;
-    const oct_operand integer = { .dtype = OCT_S64, .count = 1, .data = &one };
-    assert_int_equal(oct_operand_from_f32(&integer, v, NULL), OCT_EUNSUPPORTED);
 }
 
 /* A block of an image, channels last in x and first in y, with or without a table: element by element. */

@@ -132,35 +132,6 @@ static const struct {
     { "com.microsoft.SkipSimplifiedLayerNormalization", 17, 2, false },
 };
 
-static void run_norm(size_t i, bool scaled, float *to)
-{
-    float c[2][4];
-    oct_graph *g = net_graph(norms[i].opset);
-    GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
-    for (int k = 0; k < 8; k++)
-        c[k / 4][k % 4] = ldexpf(1 + 0.3f * (float)k, scaled ? 3 * (k % 4) - 4 : 0);
-    const int x = net_input(g, "x", OCT_F32, "2,3,4"), y = norms[i].data > 1 ? net_input(g, "y", OCT_F32, "2,3,4") : -1;
-    const int gamma = net_const(g, "gamma", OCT_F32, "4", c[0]),
-              beta = norms[i].shift ? net_const(g, "beta", OCT_F32, "4", c[1]) : -1;
-    net_output(g, y >= 0 ? NET_NODE(g, norms[i].op, "node", "out", x, y, gamma, beta)
-                         : NET_NODE(g, norms[i].op, "node", "out", x, gamma, beta));
-    assert_int_equal(oct_homogeneous_in(g, net_last), (norms[i].shift ? 3u : 1u) << norms[i].data);
-    assert_int_equal(net_run(g, to, MOST), 24);
-    oct_graph_destroy(g);
-}
-
-static void normalizations_scale_with_their_constants(void **state)
-{
-    for (size_t i = 0; i < OCT_COUNT(norms); i++) {
-        float plain[MOST], scaled[MOST];
-        run_norm(i, false, plain);
-        run_norm(i, true, scaled);
-        for (int e = 0; e < 24; e++)
-            if (scaled[e] != ldexpf(plain[e], 3 * (e % 4) - 4))
-                fail_msg("%s: element %d is %g of %g", norms[i].op, e, (double)scaled[e], (double)plain[e]);
-    }
-}
-
 static void every_such_record_has_a_case(void **state)
 {
     size_t n;
@@ -191,6 +162,35 @@ static void others_do_not(void **state)
     NET_NODE(g, "PRelu", "p", "p_out", x, x);
     assert_int_equal(oct_homogeneous_in(g, net_last), 1); /* not in the slope */
     oct_graph_destroy(g);
+}
+
+static void run_norm(size_t i, bool scaled, float *to)
+{
+    float c[2][4];
+    oct_graph *g = net_graph(norms[i].opset);
+    GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+    for (int k = 0; k < 8; k++)
+        c[k / 4][k % 4] = ldexpf(1 + 0.3f * (float)k, scaled ? 3 * (k % 4) - 4 : 0);
+    const int x = net_input(g, "x", OCT_F32, "2,3,4"), y = norms[i].data > 1 ? net_input(g, "y", OCT_F32, "2,3,4") : -1;
+    const int gamma = net_const(g, "gamma", OCT_F32, "4", c[0]),
+              beta = norms[i].shift ? net_const(g, "beta", OCT_F32, "4", c[1]) : -1;
+    net_output(g, y >= 0 ? NET_NODE(g, norms[i].op, "node", "out", x, y, gamma, beta)
+                         : NET_NODE(g, norms[i].op, "node", "out", x, gamma, beta));
+    assert_int_equal(oct_homogeneous_in(g, net_last), (norms[i].shift ? 3u : 1u) << norms[i].data);
+    assert_int_equal(net_run(g, to, MOST), 24);
+    oct_graph_destroy(g);
+}
+
+static void normalizations_scale_with_their_constants(void **state)
+{
+    for (size_t i = 0; i < OCT_COUNT(norms); i++) {
+        float plain[MOST], scaled[MOST];
+        run_norm(i, false, plain);
+        run_norm(i, true, scaled);
+        for (int e = 0; e < 24; e++)
+            if (scaled[e] != ldexpf(plain[e], 3 * (e % 4) - 4))
+                fail_msg("%s: element %d is %g of %g", norms[i].op, e, (double)scaled[e], (double)plain[e]);
+    }
 }
 
 /* Where channels end, or cannot be told from others, none is kept. */

@@ -160,25 +160,6 @@ static void pairs(void **state)
     }
 }
 
-/* Squares 0.01 and 0.04 of four values each, in a span of 2. */
-static void peak_noise(void **state)
-{
-    judged x;
-    begin(&x, OCT_SET_VALUES);
-    const float ref[2][4] = { { 0, 1, 2, 1 }, { 1, 1, 1, 1 } }, out[2][4] = { { 0, 1.1f, 2, 1 }, { 1.2f, 1, 1, 1 } };
-    const int64_t n = 4;
-    for (int i = 0; i < 2; i++) {
-        const oct_set_tensor a = { "y", 1, &n, ref[i], 4 }, b = { "y", 1, &n, out[i], 4 };
-        const oct_set_view v = { .out = &b, .ref = &a, .n_out = 1 };
-        assert_int_equal(x.set->type->add(x.set, &v, NULL), OCT_OK);
-    }
-    NEAR(value(&x, oct_values_share), 0.05 / 8 / 4, 1e-9);
-    NEAR(value(&x, oct_values_psnr), 10 * log10(4 / (0.05 / 8)), 1e-5);
-    x.rule.peak = 1;
-    NEAR(value(&x, oct_values_psnr), 10 * log10(1 / (0.05 / 8)), 1e-5);
-    oct_set_free(x.set);
-}
-
 /* ---- maps ---- */
 
 /* [2,2,4] of u8, in the form of NumPy. */
@@ -230,6 +211,25 @@ static void maps(void **state)
          1e-15); /* 3 was found, and is not there; 7 does not count */
     oct_set_free(x.set);
     oct_truth_close(t);
+}
+
+/* Squares 0.01 and 0.04 of four values each, in a span of 2. */
+static void peak_noise(void **state)
+{
+    judged x;
+    begin(&x, OCT_SET_VALUES);
+    const float ref[2][4] = { { 0, 1, 2, 1 }, { 1, 1, 1, 1 } }, out[2][4] = { { 0, 1.1f, 2, 1 }, { 1.2f, 1, 1, 1 } };
+    const int64_t n = 4;
+    for (int i = 0; i < 2; i++) {
+        const oct_set_tensor a = { "y", 1, &n, ref[i], 4 }, b = { "y", 1, &n, out[i], 4 };
+        const oct_set_view v = { .out = &b, .ref = &a, .n_out = 1 };
+        assert_int_equal(x.set->type->add(x.set, &v, NULL), OCT_OK);
+    }
+    NEAR(value(&x, oct_values_share), 0.05 / 8 / 4, 1e-9);
+    NEAR(value(&x, oct_values_psnr), 10 * log10(4 / (0.05 / 8)), 1e-5);
+    x.rule.peak = 1;
+    NEAR(value(&x, oct_values_psnr), 10 * log10(1 / (0.05 / 8)), 1e-5);
+    oct_set_free(x.set);
 }
 
 /* ---- intervals ---- */

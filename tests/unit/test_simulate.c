@@ -408,6 +408,68 @@ static void one_value_is_rounded_alone(void **state)
     free_work(w);
 }
 
+/* What a measurement begins with leaves no trace: in whatever order values are measured, each gets what it gets in a
+ * new simulation. */
+static void order_changes_no_loss(void **state)
+{
+    enum { MOST_VALUES = 64 };
+    work *w = new_work();
+    oct_sim_loss alone[MOST_VALUES];
+    bool on[MOST_VALUES] = { false };
+    oct_sim *sim = NULL;
+    build_mixed(w, "Softmax");
+    decide(w);
+    const oct_qjob *j = w->c.job;
+    const oct_sim_mask m = { .value = on, .weights = OCT_SIM_FLOAT_WEIGHTS };
+    int root[MOST_VALUES], n = 0;
+    assert_true(j->n_values <= MOST_VALUES);
+    for (size_t v = 0; v < j->n_values; v++)
+        if (oct_quant_of(j, v) && !j->g->value[v].constant && oct_params_root(j, (int)v) == (int)v)
+            root[n++] = (int)v;
+    assert_true(n > 3);
+    for (int i = 0; i < n; i++) {
+        on[root[i]] = true;
+        alone[i] = measured(w, 0, &m);
+        on[root[i]] = false;
+        assert_true(alone[i].noise > 0);
+        oct_conversion_end_sim(&w->c);
+    }
+    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1 << 30, ROWS / 2, ROWS / 2 }, 0, &sim, err));
+    for (int k = 0; k < 3 * n; k++) { /* upwards, downwards, and in leaps */
+        const int i = k < n ? k : k < 2 * n ? 2 * n - 1 - k : k * 5 % n;
+        oct_sim_loss loss;
+        on[root[i]] = true;
+        GOOD(oct_sim_measure(sim, &m, &loss, err));
+        on[root[i]] = false;
+        assert_true(loss.noise == alone[i].noise && loss.sqnr == alone[i].sqnr);
+    }
+    free_work(w);
+}
+
+/* A bias that is replaced is what the next measurement has, on the same samples. */
+static void simulations_follow_decisions(void **state)
+{
+    work *w = new_work();
+    build_mixed(w, "Softmax");
+    decide(w);
+    oct_qjob *j = w->c.job;
+    const oct_sim_loss before = measured(w, 0, &everything);
+    int id = -1;
+    for (size_t i = 0; i < j->n_layer && id < 0; i++)
+        id = j->constants[j->layer[i]].bias ? j->layer[i] : -1;
+    assert_true(id >= 0);
+    int32_t *bias = (int32_t *)(uintptr_t)j->constants[id].bias->qvals->data;
+    bias[0] += 100000;
+    oct_conversion_edited(&w->c);
+    const oct_sim_loss worse = measured(w, 0, &everything);
+    assert_true(worse.noise > 2 * before.noise);
+    bias[0] -= 100000;
+    oct_conversion_edited(&w->c);
+    const oct_sim_loss after = measured(w, 0, &everything);
+    assert_true(after.noise == before.noise && after.sqnr == before.sqnr);
+    free_work(w);
+}
+
 /* ---- ranges ---- */
 
 /* One value of each sample's first channel is 300 times as large as all others, and nothing reads that channel. */
@@ -579,8 +641,6 @@ static void observers_are_chosen_by_their_number(void **state)
     }
 }
 
-/* ---- what decides ---- */
-
 /* A detector's scores: most of few places per sample run far below 0, because of what is rare in the input, and only
  * those near 0 decide. */
 static void build_scores(work *w, uint32_t seed, const char *last)
@@ -629,6 +689,28 @@ static int flips(work *w, int *above)
     oct_graph_destroy(q);
     return n;
 }
+
+/* Raw SQNR prefers ranges that hold what is rare; what decides is lost in them. */
+static void one_sided_logits_are_judged_by_what_decides(void **state)
+{
+    for (uint32_t seed = 1; seed <= 6; seed++) {
+        int n[2], above;
+        for (int k = 0; k < 2; k++) {
+            work *w = new_work();
+            build_scores(w, seed, seed % 2 ? "Sigmoid" : NULL);
+            w->o.observer = k ? "minmax" : NULL;
+            on(w, "observer-search");
+            decide(w);
+            n[k] = flips(w, &above);
+            assert_true(k || strstr(method(w, "observer-search")->choice, "hist-percentile"));
+            assert_true(above > 100);
+            free_work(w);
+        }
+        assert_true(5 * n[0] < n[1]);
+    }
+}
+
+/* ---- what decides ---- */
 
 static void behind_a_sigmoid(const float *real, float *x, size_t n)
 {
@@ -684,27 +766,6 @@ static void decided_rows_are_seen_behind_a_softmax(void **state)
     }
 }
 
-/* Levels in dB run as far below 0, but all of them count. */
-static void levels_are_judged_as_they_are(void **state)
-{
-    for (uint32_t seed = 1; seed <= 5; seed++) {
-        work *w = new_work();
-        oct_graph *g = w->m.graph;
-        float offset[20];
-        set_input(w, "1,24");
-        for (int i = 0; i < 20; i++)
-            offset[i] = -30 - 2 * (float)seed - (float)i / 2;
-        const int v = net_random(g, "w", "24,20", seed);
-        for (int i = 0; i < 480; i++)
-            ((float *)(uintptr_t)g->value[v].constant->data)[i] *= 6;
-        const int b = net_const(g, "b", OCT_F32, "20", offset);
-        net_output(g, NET_NODE(g, "Gemm", "levels", "y", g->input[0], v, b));
-        decide(w);
-        assert_true(fabs(measured(w, 0, &everything).sqnr - to_db(real_noise(w, "y", 0))) < 0.1);
-        free_work(w);
-    }
-}
-
 /* Corners x1 y1 x2 y2 of 24 boxes, of a centre and a side; the sides are of very different lengths (`alike`: of one).
  */
 static void build_boxes(work *w, uint32_t seed, bool alike)
@@ -746,23 +807,24 @@ static void boxes_are_seen_by_their_size(void **state)
         }
 }
 
-/* Raw SQNR prefers ranges that hold what is rare; what decides is lost in them. */
-static void one_sided_logits_are_judged_by_what_decides(void **state)
+/* Levels in dB run as far below 0, but all of them count. */
+static void levels_are_judged_as_they_are(void **state)
 {
-    for (uint32_t seed = 1; seed <= 6; seed++) {
-        int n[2], above;
-        for (int k = 0; k < 2; k++) {
-            work *w = new_work();
-            build_scores(w, seed, seed % 2 ? "Sigmoid" : NULL);
-            w->o.observer = k ? "minmax" : NULL;
-            on(w, "observer-search");
-            decide(w);
-            n[k] = flips(w, &above);
-            assert_true(k || strstr(method(w, "observer-search")->choice, "hist-percentile"));
-            assert_true(above > 100);
-            free_work(w);
-        }
-        assert_true(5 * n[0] < n[1]);
+    for (uint32_t seed = 1; seed <= 5; seed++) {
+        work *w = new_work();
+        oct_graph *g = w->m.graph;
+        float offset[20];
+        set_input(w, "1,24");
+        for (int i = 0; i < 20; i++)
+            offset[i] = -30 - 2 * (float)seed - (float)i / 2;
+        const int v = net_random(g, "w", "24,20", seed);
+        for (int i = 0; i < 480; i++)
+            ((float *)(uintptr_t)g->value[v].constant->data)[i] *= 6;
+        const int b = net_const(g, "b", OCT_F32, "20", offset);
+        net_output(g, NET_NODE(g, "Gemm", "levels", "y", g->input[0], v, b));
+        decide(w);
+        assert_true(fabs(measured(w, 0, &everything).sqnr - to_db(real_noise(w, "y", 0))) < 0.1);
+        free_work(w);
     }
 }
 
@@ -838,68 +900,6 @@ static void worst_values_are_found(void **state)
     }
     assert_true(n == 2 && n < all.n);
     oct_arena_destroy(a);
-    free_work(w);
-}
-
-/* What a measurement begins with leaves no trace: in whatever order values are measured, each gets what it gets in a
- * new simulation. */
-static void order_changes_no_loss(void **state)
-{
-    enum { MOST_VALUES = 64 };
-    work *w = new_work();
-    oct_sim_loss alone[MOST_VALUES];
-    bool on[MOST_VALUES] = { false };
-    oct_sim *sim = NULL;
-    build_mixed(w, "Softmax");
-    decide(w);
-    const oct_qjob *j = w->c.job;
-    const oct_sim_mask m = { .value = on, .weights = OCT_SIM_FLOAT_WEIGHTS };
-    int root[MOST_VALUES], n = 0;
-    assert_true(j->n_values <= MOST_VALUES);
-    for (size_t v = 0; v < j->n_values; v++)
-        if (oct_quant_of(j, v) && !j->g->value[v].constant && oct_params_root(j, (int)v) == (int)v)
-            root[n++] = (int)v;
-    assert_true(n > 3);
-    for (int i = 0; i < n; i++) {
-        on[root[i]] = true;
-        alone[i] = measured(w, 0, &m);
-        on[root[i]] = false;
-        assert_true(alone[i].noise > 0);
-        oct_conversion_end_sim(&w->c);
-    }
-    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1 << 30, ROWS / 2, ROWS / 2 }, 0, &sim, err));
-    for (int k = 0; k < 3 * n; k++) { /* upwards, downwards, and in leaps */
-        const int i = k < n ? k : k < 2 * n ? 2 * n - 1 - k : k * 5 % n;
-        oct_sim_loss loss;
-        on[root[i]] = true;
-        GOOD(oct_sim_measure(sim, &m, &loss, err));
-        on[root[i]] = false;
-        assert_true(loss.noise == alone[i].noise && loss.sqnr == alone[i].sqnr);
-    }
-    free_work(w);
-}
-
-/* A bias that is replaced is what the next measurement has, on the same samples. */
-static void simulations_follow_decisions(void **state)
-{
-    work *w = new_work();
-    build_mixed(w, "Softmax");
-    decide(w);
-    oct_qjob *j = w->c.job;
-    const oct_sim_loss before = measured(w, 0, &everything);
-    int id = -1;
-    for (size_t i = 0; i < j->n_layer && id < 0; i++)
-        id = j->constants[j->layer[i]].bias ? j->layer[i] : -1;
-    assert_true(id >= 0);
-    int32_t *bias = (int32_t *)(uintptr_t)j->constants[id].bias->qvals->data;
-    bias[0] += 100000;
-    oct_conversion_edited(&w->c);
-    const oct_sim_loss worse = measured(w, 0, &everything);
-    assert_true(worse.noise > 2 * before.noise);
-    bias[0] -= 100000;
-    oct_conversion_edited(&w->c);
-    const oct_sim_loss after = measured(w, 0, &everything);
-    assert_true(after.noise == before.noise && after.sqnr == before.sqnr);
     free_work(w);
 }
 
@@ -980,6 +980,18 @@ static work *converted_with_two_causes(float wide, float large)
     return w;
 }
 
+/* Each must win on its own: the second does not where the weights of the head cost more than it does. */
+static void values_beyond_the_budget_win_alone(void **state)
+{
+    work *w = converted_with_two_causes(64, 80);
+    const oct_method_result *r = method(w, "mixed-precision");
+    assert_true(w->c.n_promoted == 1 && w->c.promoted[0].beyond_budget);
+    assert_string_equal(w->c.promoted[0].value, "x");
+    assert_int_equal(oct_scheme_of(w->c.job, node_named(w, "body")), OCT_SCHEME_STATIC);
+    assert_true(r->ran && r->after > r->before + 6 && r->after < 20);
+    free_work(w);
+}
+
 /* In the place of float 16 bits, where the target takes such activations and its costs do not say that they take
  * longer. */
 static void planted_cause_gets_16_bits(void **state)
@@ -1020,18 +1032,6 @@ static void planted_cause_gets_16_bits(void **state)
         assert_true(r->ran && r->after > r->before + 3 && fabs(r->after - to_db(real_noise(w, "y", 1))) < 1);
         free_work(w);
     }
-}
-
-/* Each must win on its own: the second does not where the weights of the head cost more than it does. */
-static void values_beyond_the_budget_win_alone(void **state)
-{
-    work *w = converted_with_two_causes(64, 80);
-    const oct_method_result *r = method(w, "mixed-precision");
-    assert_true(w->c.n_promoted == 1 && w->c.promoted[0].beyond_budget);
-    assert_string_equal(w->c.promoted[0].value, "x");
-    assert_int_equal(oct_scheme_of(w->c.job, node_named(w, "body")), OCT_SCHEME_STATIC);
-    assert_true(r->ran && r->after > r->before + 6 && r->after < 20);
-    free_work(w);
 }
 
 /* The weights of the head cost so much that the value within the budget, worth a try, does not win 1 dB; nothing is
@@ -1326,110 +1326,6 @@ static work *converted_depthwise(bool unequal, bool equalized)
     return w;
 }
 
-static void unequal_channels_are_equalized(void **state)
-{
-    static float y[2][256], r[2][512];
-    work *w[2] = { converted_depthwise(true, false), converted_depthwise(true, true) };
-    const oct_method_result *m = method(w[1], "equalize");
-    const double before = to_db(real_noise(w[0], "y", 1)), after = to_db(real_noise(w[1], "y", 1));
-    assert_true(m->ran && m->after > m->before + 6 && after > before + 6);
-    assert_string_equal(m->choice, "equalized 1 pair of layers");
-    for (int k = 0; k < 2; k++) {
-        const size_t n = value_of(w[k]->c.job->g, "y", w[0]->x[0], y[k]);
-        assert_int_equal(n, 4 * 36);
-        assert_int_equal(value_of(w[k]->c.job->g, "r", w[0]->x[0], r[k]), 512);
-    }
-    assert_memory_equal(y[0], y[1], 4 * 36 * sizeof(float));
-    /* What was recorded takes the factors back. */
-    oct_scaled_channels *scaled;
-    size_t n;
-    GOOD(oct_scaled_read(oct_buf_str(&w[1]->c.scaled), w[1]->c.arena, &scaled, &n, err));
-    assert_true(n == 2 && memcmp(r[0], r[1], sizeof r[0]) != 0);
-    const oct_scaled_channels *s = oct_scaled_find(scaled, n, "r");
-    assert_true(s && s->axis == 1 && s->n == 8 && s->factor[7] / s->factor[0] >= 16);
-    oct_scaled_undo(s, 4, (const int64_t[]){ 1, 8, 8, 8 }, false, r[1]);
-    assert_memory_equal(r[0], r[1], sizeof r[0]);
-    free_work(w[0]);
-    free_work(w[1]);
-}
-
-/* Two depthwise layers between 1x1 layers, with ReLU6 behind each but the last, as in MobileNet: random weights, with
- * which the channels reach from 0.16 to 6. */
-static work *converted_relu6(uint32_t seed, bool equalized)
-{
-    work *w = new_work();
-    oct_graph *g = w->m.graph;
-    char dims[30];
-    const int channels = 8 + 4 * (int)(seed % 3);
-    set_input(w, seed % 2 ? "1,3,12,12" : "1,4,9,11");
-    for (int r = 0; r < ROWS; r++)
-        net_fill(w->x[r], w->size, 1000 * seed + (uint32_t)r);
-    const int six = NET_F32(g, "six", "", 6), least = NET_F32(g, "least", "", 0);
-    int y = g->input[0];
-    for (int k = 0; k < 4; k++) {
-        char name[5][20];
-        static const char *const what[] = { "w%d", "conv%d", "c%d", "act%d", "r%d" };
-        for (int i = 0; i < 5; i++)
-            snprintf(name[i], sizeof name[i], what[i], k);
-        const bool depthwise = k == 1 || k == 2;
-        snprintf(dims, sizeof dims, depthwise ? "%d,%d,3,3" : "%d,%d,1,1", k == 3 ? 5 : channels,
-                 depthwise ? 1
-                 : k == 0  ? (seed % 2 ? 3 : 4)
-                           : channels);
-        const int v = net_random(g, name[0], dims, 10 * seed + (uint32_t)k);
-        const oct_tensor *t = g->value[v].constant;
-        float *m = (float *)(uintptr_t)t->data;
-        for (int64_t i = 0; k < 3 && i < t->count; i++) { /* a channel is up to 2^5 times another, and reads it so */
-            const int c = (int)(i / (t->count / channels)), spread = (int)((uint32_t)c * 7 + seed) % 6;
-            m[i] = ldexpf(fabsf(m[i]), k == 0 ? 3 - spread : k == 1 ? spread - 5 - spread / 2 : spread / 2 - 2);
-        }
-        y = NET_NODE(g, "Conv", name[1], k == 3 ? "y" : name[2], y, v);
-        if (depthwise)
-            net_int(g, "group", channels);
-        if (k < 3)
-            y = NET_NODE(g, "Clip", name[3], name[4], y, least, six);
-    }
-    net_output(g, y);
-    if (equalized)
-        on(w, "equalize-clamped");
-    decide(w);
-    return w;
-}
-
-/* The function stays the same to the bit on all samples, as no scaled channel reaches the bound. */
-static void channels_are_equalized_through_relu6(void **state)
-{
-    static const uint32_t seeds[] = { 1, 3, 4, 5, 6 };
-    for (size_t i = 0; i < OCT_COUNT(seeds); i++) {
-        static float y[2][MOST];
-        const uint32_t seed = seeds[i];
-        work *w[2] = { converted_relu6(seed, false), converted_relu6(seed, true) };
-        const oct_method_result *m = method(w[1], "equalize-clamped");
-        const double before = to_db(real_noise(w[0], "y", 1)), after = to_db(real_noise(w[1], "y", 1));
-        assert_true(m->ran && m->after > m->before + 1 && after > before + 1);
-        float most = 0;
-        for (int r = 0; r < ROWS; r++)
-            for (size_t n = value_of(w[0]->c.job->g, "r0", w[0]->x[r], y[0]); n-- > 0;)
-                most = fmaxf(most, y[0][n]);
-        assert_true(most == 6);
-        for (int r = 0; r < ROWS; r++) {
-            const size_t n = value_of(w[0]->c.job->g, "y", w[0]->x[r], y[0]);
-            assert_int_equal(value_of(w[1]->c.job->g, "y", w[0]->x[r], y[1]), n);
-            assert_memory_equal(y[0], y[1], n * sizeof(float));
-        }
-        free_work(w[0]);
-        free_work(w[1]);
-    }
-}
-
-static void equal_channels_stay(void **state)
-{
-    work *w = converted_depthwise(false, true);
-    const oct_method_result *m = method(w, "equalize");
-    assert_true(!m->ran && strstr(m->why, "alike") && w->c.scaled.len == 0);
-    free_work(w);
-}
-
 /* ---- goals ---- */
 
 /* A conversion of the planted network that is to reach so many dB. */
@@ -1546,6 +1442,239 @@ static void goals_end_with_their_trials(void **state)
     }
 }
 
+static void unequal_channels_are_equalized(void **state)
+{
+    static float y[2][256], r[2][512];
+    work *w[2] = { converted_depthwise(true, false), converted_depthwise(true, true) };
+    const oct_method_result *m = method(w[1], "equalize");
+    const double before = to_db(real_noise(w[0], "y", 1)), after = to_db(real_noise(w[1], "y", 1));
+    assert_true(m->ran && m->after > m->before + 6 && after > before + 6);
+    assert_string_equal(m->choice, "equalized 1 pair of layers");
+    for (int k = 0; k < 2; k++) {
+        const size_t n = value_of(w[k]->c.job->g, "y", w[0]->x[0], y[k]);
+        assert_int_equal(n, 4 * 36);
+        assert_int_equal(value_of(w[k]->c.job->g, "r", w[0]->x[0], r[k]), 512);
+    }
+    assert_memory_equal(y[0], y[1], 4 * 36 * sizeof(float));
+    /* What was recorded takes the factors back. */
+    oct_scaled_channels *scaled;
+    size_t n;
+    GOOD(oct_scaled_read(oct_buf_str(&w[1]->c.scaled), w[1]->c.arena, &scaled, &n, err));
+    assert_true(n == 2 && memcmp(r[0], r[1], sizeof r[0]) != 0);
+    const oct_scaled_channels *s = oct_scaled_find(scaled, n, "r");
+    assert_true(s && s->axis == 1 && s->n == 8 && s->factor[7] / s->factor[0] >= 16);
+    oct_scaled_undo(s, 4, (const int64_t[]){ 1, 8, 8, 8 }, false, r[1]);
+    assert_memory_equal(r[0], r[1], sizeof r[0]);
+    free_work(w[0]);
+    free_work(w[1]);
+}
+
+/* Two depthwise layers between 1x1 layers, with ReLU6 behind each but the last, as in MobileNet: random weights, with
+ * which the channels reach from 0.16 to 6. */
+static work *converted_relu6(uint32_t seed, bool equalized)
+{
+    work *w = new_work();
+    oct_graph *g = w->m.graph;
+    char dims[30];
+    const int channels = 8 + 4 * (int)(seed % 3);
+    set_input(w, seed % 2 ? "1,3,12,12" : "1,4,9,11");
+    for (int r = 0; r < ROWS; r++)
+        net_fill(w->x[r], w->size, 1000 * seed + (uint32_t)r);
+    const int six = NET_F32(g, "six", "", 6), least = NET_F32(g, "least", "", 0);
+    int y = g->input[0];
+    for (int k = 0; k < 4; k++) {
+        char name[5][20];
+        static const char *const what[] = { "w%d", "conv%d", "c%d", "act%d", "r%d" };
+        for (int i = 0; i < 5; i++)
+            snprintf(name[i], sizeof name[i], what[i], k);
+        const bool depthwise = k == 1 || k == 2;
+        snprintf(dims, sizeof dims, depthwise ? "%d,%d,3,3" : "%d,%d,1,1", k == 3 ? 5 : channels,
+                 depthwise ? 1
+                 : k == 0  ? (seed % 2 ? 3 : 4)
+                           : channels);
+        const int v = net_random(g, name[0], dims, 10 * seed + (uint32_t)k);
+        const oct_tensor *t = g->value[v].constant;
+        float *m = (float *)(uintptr_t)t->data;
+        for (int64_t i = 0; k < 3 && i < t->count; i++) { /* a channel is up to 2^5 times another, and reads it so */
+            const int c = (int)(i / (t->count / channels)), spread = (int)((uint32_t)c * 7 + seed) % 6;
+            m[i] = ldexpf(fabsf(m[i]), k == 0 ? 3 - spread : k == 1 ? spread - 5 - spread / 2 : spread / 2 - 2);
+        }
+        y = NET_NODE(g, "Conv", name[1], k == 3 ? "y" : name[2], y, v);
+        if (depthwise)
+            net_int(g, "group", channels);
+        if (k < 3)
+            y = NET_NODE(g, "Clip", name[3], name[4], y, least, six);
+    }
+    net_output(g, y);
+    if (equalized)
+        on(w, "equalize-clamped");
+    decide(w);
+    return w;
+}
+
+/* The function stays the same to the bit on all samples, as no scaled channel reaches the bound. */
+static void channels_are_equalized_through_relu6(void **state)
+{
+    static const uint32_t seeds[] = { 1, 3, 4, 5, 6 };
+    for (size_t i = 0; i < OCT_COUNT(seeds); i++) {
+        static float y[2][MOST];
+        const uint32_t seed = seeds[i];
+        work *w[2] = { converted_relu6(seed, false), converted_relu6(seed, true) };
+        const oct_method_result *m = method(w[1], "equalize-clamped");
+        const double before = to_db(real_noise(w[0], "y", 1)), after = to_db(real_noise(w[1], "y", 1));
+        assert_true(m->ran && m->after > m->before + 1 && after > before + 1);
+        float most = 0;
+        for (int r = 0; r < ROWS; r++)
+            for (size_t n = value_of(w[0]->c.job->g, "r0", w[0]->x[r], y[0]); n-- > 0;)
+                most = fmaxf(most, y[0][n]);
+        assert_true(most == 6);
+        for (int r = 0; r < ROWS; r++) {
+            const size_t n = value_of(w[0]->c.job->g, "y", w[0]->x[r], y[0]);
+            assert_int_equal(value_of(w[1]->c.job->g, "y", w[0]->x[r], y[1]), n);
+            assert_memory_equal(y[0], y[1], n * sizeof(float));
+        }
+        free_work(w[0]);
+        free_work(w[1]);
+    }
+}
+
+static void equal_channels_stay(void **state)
+{
+    work *w = converted_depthwise(false, true);
+    const oct_method_result *m = method(w, "equalize");
+    assert_true(!m->ran && strstr(m->why, "alike") && w->c.scaled.len == 0);
+    free_work(w);
+}
+
+/* Channels of which BatchNormalization remembers means of 0.5 k and deviations within twice what the samples give: in
+ * the copy that takes them as the training data both are restored. */
+static void remembered_moments_are_restored(void **state)
+{
+    static float y[MOST];
+    work *w = new_work();
+    oct_graph *g = w->m.graph, *like;
+    double sum[4] = { 0 }, squares[4] = { 0 };
+    oct_norm_target *t;
+    size_t n;
+    set_input(w, "1,3,6,6");
+    const int c = NET_NODE(g, "Conv", "a", "a_out", g->input[0], net_random(g, "aw", "4,3,1,1", 51));
+    const int k[] = { NET_F32(g, "gamma", "4", 0.6f, -0.8f, 1.1f, 1.4f), NET_F32(g, "beta", "4", 0, 0.5f, 1, 1.5f),
+                      NET_F32(g, "mu", "4", 0.1f, 0.2f, 0.3f, 0.4f), NET_F32(g, "var", "4", 0.8f, 0.4f, 0.4f, 0.4f) };
+    const int y0 = NET_NODE(g, "BatchNormalization", "bn", "y", c, k[0], k[1], k[2], k[3]);
+    net_float(g, "epsilon", 0.4f);
+    net_output(g, y0);
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_norm_targets(g, g->arena, &t, &n, err));
+    assert_true(n == 1 && strcmp(t->value, "y") == 0 && t->channels == 4);
+    assert_true(fabs((double)t->deviation[0] - 0.6 * sqrt(0.8 / 1.2)) < 1e-6 &&
+                fabs((double)t->deviation[1] - 0.8 * sqrt(0.5)) < 1e-6);
+    decide(w);
+    GOOD(oct_synthetic_graph(w->m.graph, t, n, w->src, 1, &like, err));
+    const int rows = w->rows[0] + w->rows[1];
+    for (int r = 0; r < rows; r++) {
+        const int row = r < w->rows[0] ? w->row[0][r] : w->row[1][r - w->rows[0]];
+        assert_int_equal(value_of(like, "y", w->x[row], y), 4 * 36);
+        for (int i = 0; i < 4 * 36; i++) {
+            sum[i / 36] += (double)y[i] / (36 * rows);
+            squares[i / 36] += (double)y[i] * (double)y[i] / (36 * rows);
+        }
+    }
+    for (int o = 0; o < 4; o++) {
+        assert_true(fabs(sum[o] - 0.5 * o) < 1e-3);
+        const double ratio = sqrt(squares[o] - sum[o] * sum[o]) / (double)t->deviation[o];
+        if (fabs(ratio - 1) > 1e-3)
+            fail_msg("channel %d: %g of the deviation", o, ratio);
+    }
+    oct_graph_destroy(like);
+    free_work(w);
+}
+
+/* A normalized layer y, what follows from it (r, its positive part; s, the sum of both; p, means over the positions)
+ * and what does not: z, which a layer without a normalization makes, and a sum with that. */
+static work *new_normalized(oct_norm_target **t, size_t *n)
+{
+    work *w = new_work();
+    oct_graph *g = w->m.graph;
+    set_input(w, "1,3,8,8");
+    const int c = NET_NODE(g, "Conv", "a", "a_out", g->input[0], net_random(g, "aw", "3,3,1,1", 61));
+    const int k[] = { NET_F32(g, "gamma", "3", 2, 0.5f, 1), NET_F32(g, "beta", "3", 0, 4, -8),
+                      NET_F32(g, "mu", "3", 0.1f, 0.2f, 0.3f), NET_F32(g, "var", "3", 1, 1, 1) };
+    const int y = NET_NODE(g, "BatchNormalization", "bn", "y", c, k[0], k[1], k[2], k[3]);
+    net_float(g, "epsilon", 0);
+    const int r = NET_NODE(g, "Relu", "relu", "r", y), s = NET_NODE(g, "Add", "add", "s", y, r);
+    const int p = NET_NODE(g, "GlobalAveragePool", "pool", "p", r);
+    const int z = NET_NODE(g, "Conv", "b", "z", s, net_random(g, "bw", "3,3,1,1", 62));
+    net_output(g, NET_NODE(g, "Add", "end", "u", z, s));
+    net_output(g, p);
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_norm_targets(g, g->arena, t, n, err));
+    decide(w); /* folds the normalization */
+    return w;
+}
+
+/* Means behind clamps are those of the drawn distribution: amplitudes are uniform in 0.4 to 1.497, so that of the
+ * positive part of a channel with mean 0 is its deviation times 0.9485 / sqrt(2 pi). Numbers stay below six
+ * amplitudes. */
+static void drawn_numbers_follow_the_graph(void **state)
+{
+    static const char *const names[] = { "x", "y", "r", "s", "p", "z", "u" };
+    static const int axes[OCT_COUNT(names)] = { 0, 1, 1, 1, 1, 1, 1 };
+    static const double beta[] = { 0, 4, -8 }, gamma[] = { 2, 0.5, 1 };
+    const oct_norm_draw_opts o = { .values = names, .axes = axes, .n = OCT_COUNT(names), .threads = 2 };
+    oct_norm_target *t;
+    size_t n;
+    work *w = new_normalized(&t, &n);
+    oct_calib *drawn = oct_calib_create();
+    GOOD(oct_norm_draw(w->m.graph, t, n, &o, drawn, err));
+    assert_int_equal(drawn->n_tensors, 4);
+    assert_null(oct_calib_find(drawn, "x"));
+    assert_null(oct_calib_find(drawn, "z"));
+    assert_null(oct_calib_find(drawn, "u"));
+    const oct_calib_tensor *y = oct_calib_find(drawn, "y"), *r = oct_calib_find(drawn, "r"),
+                           *s = oct_calib_find(drawn, "s"), *p = oct_calib_find(drawn, "p");
+    const double clamped[] = { 2 * 0.9485 * 0.39894, 4, 0 };
+    for (int i = 0; i < 3; i++) {
+        const double mean = oct_chan_mean(&y->chan.c[i]), positive = oct_chan_mean(&r->chan.c[i]);
+        assert_true(fabs(mean - beta[i]) < 1e-4 * gamma[i]);
+        assert_true(fabs(positive - clamped[i]) < 0.2 * gamma[i]);
+        assert_true(fabs(oct_chan_mean(&s->chan.c[i]) - mean - positive) < 1e-4);
+        assert_true(fabs(oct_chan_mean(&p->chan.c[i]) - positive) < 1e-4);
+        assert_true((double)y->chan.c[i].max > beta[i] + 2 * gamma[i] &&
+                    (double)y->chan.c[i].max < beta[i] + 6 * 1.5 * gamma[i]);
+        assert_true((double)y->chan.c[i].min < beta[i] - 2 * gamma[i] &&
+                    (double)y->chan.c[i].min > beta[i] - 6 * 1.5 * gamma[i]);
+    }
+    assert_true(p->chan.c[0].max < r->chan.c[0].max && p->chan.c[0].max > 2 * p->chan.c[0].min);
+    oct_calib_destroy(drawn);
+    free_work(w);
+}
+
+/* The same bits from one thread and from several; nothing where nothing is remembered. */
+static void drawn_numbers_are_the_same(void **state)
+{
+    static const char *const names[] = { "y", "s" };
+    static const int axes[] = { 1, 1 };
+    oct_norm_draw_opts o = { .values = names, .axes = axes, .n = 2, .threads = 1 };
+    oct_calib *c[3];
+    oct_norm_target *t;
+    size_t n;
+    work *w = new_normalized(&t, &n);
+    for (int i = 0; i < 3; i++, o.threads = 3) {
+        c[i] = oct_calib_create();
+        GOOD(oct_norm_draw(w->m.graph, t, i < 2 ? n : 0, &o, c[i], err));
+    }
+    assert_int_equal(c[2]->n_tensors, 0);
+    for (size_t i = 0; i < 2; i++) {
+        const oct_calib_tensor *a = oct_calib_find(c[0], names[i]), *b = oct_calib_find(c[1], names[i]);
+        assert_true(oct_stats_equal(&a->stats, &b->stats));
+        for (int k = 0; k < 3; k++)
+            assert_true(oct_chan_mean(&a->chan.c[k]) == oct_chan_mean(&b->chan.c[k]));
+    }
+    for (int i = 0; i < 3; i++)
+        oct_calib_destroy(c[i]);
+    free_work(w);
+}
+
 /* ---- causes in the record ---- */
 
 static oct_causes *causes_of(const char *file, float outlier, work **w)
@@ -1584,6 +1713,33 @@ static void causes_are_ranked(void **state)
     free_work(w);
 }
 
+/* The float model's score in verdicts that are about the other. */
+static oct_eval_score of_float = { .value = 0.9, .chance = 0.1, .n = 400 };
+
+/* Labels count from 0 on; other classes than float's where surely more than a tenth of the samples have them. */
+static void close_calls_are_no_loss(void **state)
+{
+    static const struct {
+        const char *metric;
+        double drop, lo, hi;
+        bool lossy;
+    } cases[] = { { "agreement", 4.0 / 64, 0.020, 0.152, false }, { "agreement", 9.0 / 64, 0.076, 0.248, false },
+                  { "agreement", 16.0 / 64, 0.160, 0.369, true }, { "top1", 0.05, 0.01, 0.09, true },
+                  { "top1", 0.05, -0.01, 0.11, false },           { "agreement", 1, NAN, NAN, false } };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_eval_score score = {
+            .drop = cases[i].drop, .lo = cases[i].lo, .hi = cases[i].hi, .within_noise = cases[i].lo <= 0
+        };
+        oct_eval_model_result models[2] = { { .scores = &of_float }, { .scores = &score } };
+        oct_eval_result r = { .models = models, .n_models = 2, .n_scores = 1 };
+        oct_conversion c = { .verdict = &r, .sqnr = 25, .arena = oct_arena_create() };
+        GOOD(oct_metric_find(cases[i].metric, &score.metric, err));
+        oct_conversion_warn_of_loss(&c);
+        assert_true(c.lossy == cases[i].lossy && c.n_warnings == cases[i].lossy);
+        oct_arena_destroy(c.arena);
+    }
+}
+
 /* Every loss that is warned of, and nothing else, is one to --strict. */
 static void losses_are_warned_of(void **state)
 {
@@ -1610,9 +1766,6 @@ static void losses_are_warned_of(void **state)
         oct_arena_destroy(c.arena);
     }
 }
-
-/* The float model's score in verdicts that are about the other. */
-static oct_eval_score of_float = { .value = 0.9, .chance = 0.1, .n = 400 };
 
 static oct_status never_asked(const oct_graph *g, oct_err *err)
 {
@@ -1767,30 +1920,6 @@ static void few_samples_are_said(void **state)
         assert_true(!c.lossy && c.n_warnings == 0);
         if (cases[i].says ? !strstr(said, cases[i].says) : *said)
             fail_msg("case %zu: %s", i, said);
-        oct_arena_destroy(c.arena);
-    }
-}
-
-/* Labels count from 0 on; other classes than float's where surely more than a tenth of the samples have them. */
-static void close_calls_are_no_loss(void **state)
-{
-    static const struct {
-        const char *metric;
-        double drop, lo, hi;
-        bool lossy;
-    } cases[] = { { "agreement", 4.0 / 64, 0.020, 0.152, false }, { "agreement", 9.0 / 64, 0.076, 0.248, false },
-                  { "agreement", 16.0 / 64, 0.160, 0.369, true }, { "top1", 0.05, 0.01, 0.09, true },
-                  { "top1", 0.05, -0.01, 0.11, false },           { "agreement", 1, NAN, NAN, false } };
-    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
-        oct_eval_score score = {
-            .drop = cases[i].drop, .lo = cases[i].lo, .hi = cases[i].hi, .within_noise = cases[i].lo <= 0
-        };
-        oct_eval_model_result models[2] = { { .scores = &of_float }, { .scores = &score } };
-        oct_eval_result r = { .models = models, .n_models = 2, .n_scores = 1 };
-        oct_conversion c = { .verdict = &r, .sqnr = 25, .arena = oct_arena_create() };
-        GOOD(oct_metric_find(cases[i].metric, &score.metric, err));
-        oct_conversion_warn_of_loss(&c);
-        assert_true(c.lossy == cases[i].lossy && c.n_warnings == cases[i].lossy);
         oct_arena_destroy(c.arena);
     }
 }
@@ -2287,135 +2416,6 @@ static void rounding_helps_pixels(void **state)
 }
 
 /* ---- made samples ---- */
-
-/* Channels of which BatchNormalization remembers means of 0.5 k and deviations within twice what the samples give: in
- * the copy that takes them as the training data both are restored. */
-static void remembered_moments_are_restored(void **state)
-{
-    static float y[MOST];
-    work *w = new_work();
-    oct_graph *g = w->m.graph, *like;
-    double sum[4] = { 0 }, squares[4] = { 0 };
-    oct_norm_target *t;
-    size_t n;
-    set_input(w, "1,3,6,6");
-    const int c = NET_NODE(g, "Conv", "a", "a_out", g->input[0], net_random(g, "aw", "4,3,1,1", 51));
-    const int k[] = { NET_F32(g, "gamma", "4", 0.6f, -0.8f, 1.1f, 1.4f), NET_F32(g, "beta", "4", 0, 0.5f, 1, 1.5f),
-                      NET_F32(g, "mu", "4", 0.1f, 0.2f, 0.3f, 0.4f), NET_F32(g, "var", "4", 0.8f, 0.4f, 0.4f, 0.4f) };
-    const int y0 = NET_NODE(g, "BatchNormalization", "bn", "y", c, k[0], k[1], k[2], k[3]);
-    net_float(g, "epsilon", 0.4f);
-    net_output(g, y0);
-    GOOD(oct_infer_shapes(g, err));
-    GOOD(oct_norm_targets(g, g->arena, &t, &n, err));
-    assert_true(n == 1 && strcmp(t->value, "y") == 0 && t->channels == 4);
-    assert_true(fabs((double)t->deviation[0] - 0.6 * sqrt(0.8 / 1.2)) < 1e-6 &&
-                fabs((double)t->deviation[1] - 0.8 * sqrt(0.5)) < 1e-6);
-    decide(w);
-    GOOD(oct_synthetic_graph(w->m.graph, t, n, w->src, 1, &like, err));
-    const int rows = w->rows[0] + w->rows[1];
-    for (int r = 0; r < rows; r++) {
-        const int row = r < w->rows[0] ? w->row[0][r] : w->row[1][r - w->rows[0]];
-        assert_int_equal(value_of(like, "y", w->x[row], y), 4 * 36);
-        for (int i = 0; i < 4 * 36; i++) {
-            sum[i / 36] += (double)y[i] / (36 * rows);
-            squares[i / 36] += (double)y[i] * (double)y[i] / (36 * rows);
-        }
-    }
-    for (int o = 0; o < 4; o++) {
-        assert_true(fabs(sum[o] - 0.5 * o) < 1e-3);
-        const double ratio = sqrt(squares[o] - sum[o] * sum[o]) / (double)t->deviation[o];
-        if (fabs(ratio - 1) > 1e-3)
-            fail_msg("channel %d: %g of the deviation", o, ratio);
-    }
-    oct_graph_destroy(like);
-    free_work(w);
-}
-
-/* A normalized layer y, what follows from it (r, its positive part; s, the sum of both; p, means over the positions)
- * and what does not: z, which a layer without a normalization makes, and a sum with that. */
-static work *new_normalized(oct_norm_target **t, size_t *n)
-{
-    work *w = new_work();
-    oct_graph *g = w->m.graph;
-    set_input(w, "1,3,8,8");
-    const int c = NET_NODE(g, "Conv", "a", "a_out", g->input[0], net_random(g, "aw", "3,3,1,1", 61));
-    const int k[] = { NET_F32(g, "gamma", "3", 2, 0.5f, 1), NET_F32(g, "beta", "3", 0, 4, -8),
-                      NET_F32(g, "mu", "3", 0.1f, 0.2f, 0.3f), NET_F32(g, "var", "3", 1, 1, 1) };
-    const int y = NET_NODE(g, "BatchNormalization", "bn", "y", c, k[0], k[1], k[2], k[3]);
-    net_float(g, "epsilon", 0);
-    const int r = NET_NODE(g, "Relu", "relu", "r", y), s = NET_NODE(g, "Add", "add", "s", y, r);
-    const int p = NET_NODE(g, "GlobalAveragePool", "pool", "p", r);
-    const int z = NET_NODE(g, "Conv", "b", "z", s, net_random(g, "bw", "3,3,1,1", 62));
-    net_output(g, NET_NODE(g, "Add", "end", "u", z, s));
-    net_output(g, p);
-    GOOD(oct_infer_shapes(g, err));
-    GOOD(oct_norm_targets(g, g->arena, t, n, err));
-    decide(w); /* folds the normalization */
-    return w;
-}
-
-/* Means behind clamps are those of the drawn distribution: amplitudes are uniform in 0.4 to 1.497, so that of the
- * positive part of a channel with mean 0 is its deviation times 0.9485 / sqrt(2 pi). Numbers stay below six
- * amplitudes. */
-static void drawn_numbers_follow_the_graph(void **state)
-{
-    static const char *const names[] = { "x", "y", "r", "s", "p", "z", "u" };
-    static const int axes[OCT_COUNT(names)] = { 0, 1, 1, 1, 1, 1, 1 };
-    static const double beta[] = { 0, 4, -8 }, gamma[] = { 2, 0.5, 1 };
-    const oct_norm_draw_opts o = { .values = names, .axes = axes, .n = OCT_COUNT(names), .threads = 2 };
-    oct_norm_target *t;
-    size_t n;
-    work *w = new_normalized(&t, &n);
-    oct_calib *drawn = oct_calib_create();
-    GOOD(oct_norm_draw(w->m.graph, t, n, &o, drawn, err));
-    assert_int_equal(drawn->n_tensors, 4);
-    assert_null(oct_calib_find(drawn, "x"));
-    assert_null(oct_calib_find(drawn, "z"));
-    assert_null(oct_calib_find(drawn, "u"));
-    const oct_calib_tensor *y = oct_calib_find(drawn, "y"), *r = oct_calib_find(drawn, "r"),
-                           *s = oct_calib_find(drawn, "s"), *p = oct_calib_find(drawn, "p");
-    const double clamped[] = { 2 * 0.9485 * 0.39894, 4, 0 };
-    for (int i = 0; i < 3; i++) {
-        const double mean = oct_chan_mean(&y->chan.c[i]), positive = oct_chan_mean(&r->chan.c[i]);
-        assert_true(fabs(mean - beta[i]) < 1e-4 * gamma[i]);
-        assert_true(fabs(positive - clamped[i]) < 0.2 * gamma[i]);
-        assert_true(fabs(oct_chan_mean(&s->chan.c[i]) - mean - positive) < 1e-4);
-        assert_true(fabs(oct_chan_mean(&p->chan.c[i]) - positive) < 1e-4);
-        assert_true((double)y->chan.c[i].max > beta[i] + 2 * gamma[i] &&
-                    (double)y->chan.c[i].max < beta[i] + 6 * 1.5 * gamma[i]);
-        assert_true((double)y->chan.c[i].min < beta[i] - 2 * gamma[i] &&
-                    (double)y->chan.c[i].min > beta[i] - 6 * 1.5 * gamma[i]);
-    }
-    assert_true(p->chan.c[0].max < r->chan.c[0].max && p->chan.c[0].max > 2 * p->chan.c[0].min);
-    oct_calib_destroy(drawn);
-    free_work(w);
-}
-
-/* The same bits from one thread and from several; nothing where nothing is remembered. */
-static void drawn_numbers_are_the_same(void **state)
-{
-    static const char *const names[] = { "y", "s" };
-    static const int axes[] = { 1, 1 };
-    oct_norm_draw_opts o = { .values = names, .axes = axes, .n = 2, .threads = 1 };
-    oct_calib *c[3];
-    oct_norm_target *t;
-    size_t n;
-    work *w = new_normalized(&t, &n);
-    for (int i = 0; i < 3; i++, o.threads = 3) {
-        c[i] = oct_calib_create();
-        GOOD(oct_norm_draw(w->m.graph, t, i < 2 ? n : 0, &o, c[i], err));
-    }
-    assert_int_equal(c[2]->n_tensors, 0);
-    for (size_t i = 0; i < 2; i++) {
-        const oct_calib_tensor *a = oct_calib_find(c[0], names[i]), *b = oct_calib_find(c[1], names[i]);
-        assert_true(oct_stats_equal(&a->stats, &b->stats));
-        for (int k = 0; k < 3; k++)
-            assert_true(oct_chan_mean(&a->chan.c[k]) == oct_chan_mean(&b->chan.c[k]));
-    }
-    for (int i = 0; i < 3; i++)
-        oct_calib_destroy(c[i]);
-    free_work(w);
-}
 
 /* ---- bias sequence ---- */
 

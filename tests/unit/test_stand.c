@@ -125,25 +125,6 @@ static void conv_needs_a_quantizer(void **state)
     }
 }
 
-/* A clamp that belongs to its layer, as the target's file says: the grid behind it may go beyond it. */
-static void clamps_belong_to_layers(void **state)
-{
-    static const grid half = { 0.0625f, OCT_S8, 0, false };
-    const char *why;
-    for (int quantized = 0; quantized < 2; quantized++) {
-        open_graph();
-        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", half),
-                  y = net_node(g, "Add", "sum", "s", x, x, NET_END);
-        const int r = net_node(g, "Relu", "relu", "r", y, NET_END);
-        net_output(g, quantized ? rounded(r, "y", half) : r);
-        assert_int_equal(kind_of("vitisai", "sum", NULL), quantized ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
-        assert_int_equal(kind_of("vitisai", "relu", &why), quantized ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
-        assert_string_equal(why, quantized ? "part of the layer before it" : "the target runs this operator in float");
-        assert_int_equal(kind_of("onnxruntime-x86", "sum", NULL), OCT_STANDS_FLOAT);
-        close_graph();
-    }
-}
-
 /* Zero points of 16 bits count as those of 8 do: a range that begins below a Relu's does not replace it. */
 static void wide_quantizers_replace_clamps(void **state)
 {
@@ -269,154 +250,22 @@ static void files_are_quantized_or_not(void **state)
     close_graph();
 }
 
-/* A target may load an operator on integers, and compute on reals. */
-static void operators_may_run_in_float(void **state)
-{
-    open_graph();
-    const int x = net_input(g, "x", OCT_U8, "1,4,8,8"), s = number(0.1f, false), z = zero(OCT_U8, 0);
-    const int w = net_const(g, "w", OCT_S8, "4,4,1,1", ones);
-    net_output(g, net_node(g, "QLinearConv", "conv", "c", x, s, z, w, s, zero(OCT_S8, 0), s, z, NET_END));
-    assert_int_equal(kind_of("onnxruntime-x86", "conv", NULL), OCT_STANDS_INTEGER);
-    assert_int_equal(kind_of("openvino", "conv", NULL), OCT_STANDS_FLOAT);
-    close_graph();
-}
-
-/* OpenVINO multiplies weights of operators on integers as such where they are s8 around zero. */
-static void weights_of_operators_are_centred(void **state)
-{
-    static const struct {
-        oct_dtype type, zero_type;
-        int zero;
-        bool integer;
-    } each[] = { { OCT_S8, OCT_S8, 0, true },
-                 { OCT_S8, OCT_S8, 3, false },
-                 { OCT_U8, OCT_U8, 0, false },
-                 { OCT_U8, OCT_U8, 128, false },
-                 { OCT_S8, OCT_S16, 0, false } };
-    oct_target *strict; /* a line in its file says so, whatever else the target does */
-    GOOD(oct_target_parse(
-        "name strict\nsummary s\ninherits onnxruntime-vnni\ntypes u8*s8\nop QLinearMatMul fit-weights\n", "t", &strict,
-        err));
-    for (size_t i = 0; i < OCT_COUNT(each); i++) {
-        open_graph();
-        const int x = net_input(g, "x", OCT_U8, "2,4"), s = number(0.1f, false), z = zero(OCT_U8, 7);
-        const int w = net_const(g, "w", each[i].type, "4,4", ones);
-        net_output(g, net_node(g, "QLinearMatMul", "product", "c", x, s, z, w, s, zero(each[i].zero_type, each[i].zero),
-                               s, z, NET_END));
-        assert_int_equal(kind_of("openvino", "product", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
-        assert_int_equal(kind_of("onnxruntime-x86", "product", NULL), OCT_STANDS_INTEGER);
-        assert_int_equal(kind_in(strict, "product", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
-        close_graph();
-    }
-    oct_target_close(strict);
-}
-
-/* Numbers of 16 bits are not carried. */
-static void halves_stay_real(void **state)
-{
-    open_graph();
-    const int x = net_input(g, "x", OCT_F16, "1,4,8,8");
-    net_output(g, net_node(g, "Pad", "pad", "p", x, NET_S64(g, "pads", "8", 0, 0, 1, 1, 0, 0, 1, 1), NET_END));
-    assert_int_equal(kind_of("openvino", "pad", NULL), OCT_STANDS_FLOAT);
-    close_graph();
-}
-
-/* ONNX Runtime compares the scale of a bias with those of input and weights for Conv alone. */
-static void biases_of_other_scales(void **state)
-{
-    static const int32_t bias[4] = { 1, 2, 3, 4 };
-    for (int i = 0; i < 4; i++) {
-        const bool gemm = i & 1, fits = i & 2;
-        open_graph();
-        const int x = rounded(net_input(g, "x", OCT_F32, gemm ? "2,4" : "1,4,8,8"), "xr", fine),
-                  w = weights("w", gemm ? "4,4" : "4,4,1,1", ones);
-        const int b = net_node(g, "DequantizeLinear", "b", "b", net_const(g, "b_codes", OCT_S32, "4", bias),
-                               number(fits ? 0.002f : 0.003f, false), zero(OCT_S32, 0), NET_END);
-        net_output(g, rounded(net_node(g, gemm ? "Gemm" : "Conv", "node", "c", x, w, b, NET_END), "y", fine));
-        assert_int_equal(kind_of("onnxruntime-x86", "node", NULL),
-                         gemm || fits ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
-        close_graph();
-    }
-}
-
-/* A bias of bytes has a scale of its own where the target says so; one of int32 that fits is taken there, too. */
-static void biases_of_bytes(void **state)
-{
-    static const int8_t bytes[4] = { 1, -2, 127, 4 };
-    static const int32_t wide[4] = { 1, 2, 3, 4 };
-    static const grid half = { 0.0625f, OCT_S8, 0, false };
-    for (int i = 0; i < 2; i++) {
-        open_graph();
-        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", half), w = weights("w", "4,4,1,1", ones);
-        const int b = net_node(g, "DequantizeLinear", "b", "b",
-                               net_const(g, "b_codes", i ? OCT_S8 : OCT_S32, "4", i ? (const void *)bytes : wide),
-                               number(i ? 0.5f : 0.00625f, false), zero(i ? OCT_S8 : OCT_S32, 0), NET_END);
-        net_output(g, rounded(net_node(g, "Conv", "conv", "c", x, w, b, NET_END), "y", half));
-        assert_int_equal(kind_of("vitisai", "conv", NULL), OCT_STANDS_INTEGER);
-        assert_int_equal(kind_of("st-neuralart", "conv", NULL), i ? OCT_STANDS_FLOAT : OCT_STANDS_INTEGER);
-        close_graph();
-    }
-}
-
-/* ONNX Runtime rounds float weights of a MatMul with a sum between quantizers as those of a Gemm, but in three
- * dimensions not with a Relu before the quantizer, and never where the input has several scales. Kinds: those of the
- * graphs that ONNX Runtime 1.32 leaves of these. */
-static void weights_of_sums_are_rounded(void **state)
-{
-    static const struct {
-        const char *dims;
-        bool relu, channels;
-        oct_stand_kind kind;
-    } each[] = { { "2,4", false, false, OCT_STANDS_INTEGER },
-                 { "2,4", true, false, OCT_STANDS_INTEGER },
-                 { "2,2,4", false, false, OCT_STANDS_INTEGER },
-                 { "2,2,4", true, false, OCT_STANDS_FLOAT },
-                 { "2,4", true, true, OCT_STANDS_FLOAT } };
-    static const float row[4] = { 1, 2, 3, 4 }, scales[4] = { 0.02f, 0.02f, 0.02f, 0.02f };
-    static const uint8_t zeros[4] = { 0 };
-    for (size_t i = 0; i < OCT_COUNT(each); i++) {
-        open_graph();
-        int x = rounded(net_input(g, "x", OCT_F32, each[i].dims), "xr", fine);
-        if (each[i].channels) {
-            x = net_node(g, "DequantizeLinear", "d", "d", g->node[g->value[x].producer].in[0],
-                         net_const(g, "s", OCT_F32, "4", scales), net_const(g, "z", OCT_U8, "4", zeros), NET_END);
-            net_int(g, "axis", 1);
-        }
-        int y = net_node(g, "MatMul", "product", "p", x, net_random(g, "w", "4,4", 3), NET_END);
-        y = net_node(g, "Add", "sum", "a", y, net_const(g, "b", OCT_F32, "4", row), NET_END);
-        y = each[i].relu ? net_node(g, "Relu", "relu", "r", y, NET_END) : y;
-        net_output(g, rounded(y, "y", fine));
-        assert_int_equal(kind_of("onnxruntime-x86", "product", NULL), each[i].kind);
-        assert_int_equal(kind_of("onnxruntime-x86", "sum", NULL), each[i].kind);
-        close_graph();
-    }
-}
-
-/* It makes MatMulNBits of weights whose scales are one number, or one for each column along axis 1, which no negative
- * number stands for. */
-static void block_scales_stand_along_columns(void **state)
-{
-    static const struct {
-        const char *scales;
-        int axis;
-        bool blocks;
-    } each[] = { { "", 1, true },  { "", -1, true },   { "1", 1, false },
-                 { "6", 1, true }, { "6", -1, false }, { "4", 0, false } };
-    static const float s[6] = { 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f };
-    for (size_t i = 0; i < OCT_COUNT(each); i++) {
-        open_graph();
-        const int x = net_input(g, "x", OCT_F32, "2,4");
-        const int w = net_node(g, "DequantizeLinear", "w", "w", net_const(g, "codes", OCT_S8, "4,6", ones),
-                               net_const(g, "s", OCT_F32, each[i].scales, s), NET_END);
-        net_int(g, "axis", each[i].axis);
-        net_output(g, net_node(g, "Gemm", "product", "y", x, w, NET_END));
-        assert_int_equal(kind_of("onnxruntime-x86", "product", NULL),
-                         each[i].blocks ? OCT_STANDS_BLOCKS : OCT_STANDS_FLOAT);
-        close_graph();
-    }
-}
-
 /* ---- OpenVINO: what dequantizes a value is carried on, and what is behind a node does not matter ---- */
+
+/* OpenVINO averages in float where the last windows may hang over. */
+static void openvino_averages_whole_windows(void **state)
+{
+    for (int ceil = 0; ceil <= 1; ceil++) {
+        open_graph();
+        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", fine),
+                  y = net_node(g, "AveragePool", "pool", "p", x, NET_END);
+        NET_INTS(g, "kernel_shape", 3, 3);
+        net_int(g, "ceil_mode", ceil);
+        net_output(g, y);
+        assert_int_equal(kind_of("openvino", "pool", NULL), ceil ? OCT_STANDS_FLOAT : OCT_STANDS_INTEGER);
+        close_graph();
+    }
+}
 
 static void openvino_carries_dequantizers(void **state)
 {
@@ -446,21 +295,6 @@ static void openvino_carries_dequantizers(void **state)
         if (each[i].readers == 2)
             net_output(g, net_node(g, "Conv", "conv2", "c2", x, weights("w2", "4,4,1,1", ones), NET_END));
         assert_int_equal(kind_of("openvino", "conv", NULL), each[i].conv);
-        close_graph();
-    }
-}
-
-/* OpenVINO averages in float where the last windows may hang over. */
-static void openvino_averages_whole_windows(void **state)
-{
-    for (int ceil = 0; ceil <= 1; ceil++) {
-        open_graph();
-        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", fine),
-                  y = net_node(g, "AveragePool", "pool", "p", x, NET_END);
-        NET_INTS(g, "kernel_shape", 3, 3);
-        net_int(g, "ceil_mode", ceil);
-        net_output(g, y);
-        assert_int_equal(kind_of("openvino", "pool", NULL), ceil ? OCT_STANDS_FLOAT : OCT_STANDS_INTEGER);
         close_graph();
     }
 }
@@ -546,6 +380,29 @@ static void openvino_sums_of_constants(void **state)
     }
 }
 
+/* With fixed dimensions a layer takes in a sum with real numbers only where a Conv on reals makes these. */
+static void openvino_sums_of_fixed_dimensions(void **state)
+{
+    static const struct {
+        const char *op, *dims;
+        bool joined;
+    } each[] = { { "Tanh", "?,4,8,8", true },
+                 { "Tanh", "1,4,8,8", false },
+                 { "Conv", "1,4,8,8", true },
+                 { "Relu", "1,4,8,8", false },
+                 { "Relu", "?,4,8,8", true } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        open_graph();
+        const int x = net_input(g, "x", OCT_F32, each[i].dims), w = net_random(g, "wr", "4,4,1,1", 3);
+        const int real =
+            net_node(g, each[i].op, "real", "t", x, strcmp(each[i].op, "Conv") == 0 ? w : NET_END, NET_END);
+        const int c = net_node(g, "Conv", "conv", "c", rounded(x, "xr", fine), weights("w", "4,4,1,1", ones), NET_END);
+        net_output(g, net_node(g, "Add", "sum", "j", c, real, NET_END));
+        assert_int_equal(kind_of("openvino", "sum", NULL), each[i].joined ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
 /* A constant of one number for each channel is the bias of the Conv before it; one of others joins it where a quantizer
  * is behind. */
 static void openvino_sums_of_biases(void **state)
@@ -603,22 +460,6 @@ static void openvino_sums_of_quantized(void **state)
     }
 }
 
-/* What is computed element by element behind arithmetic on bytes is part of that. */
-static void openvino_sums_behind_functions(void **state)
-{
-    for (int i = 0; i < 4; i++) {
-        const bool bytes = i & 1, pools = i & 2;
-        open_graph();
-        const int a = net_input(g, "a", OCT_F32, "?,4,8,8"), b = net_input(g, "b", OCT_F32, "?,4,8,8");
-        int y = net_node(g, "Mul", "product", "m", bytes ? rounded(a, "ar", fine) : a,
-                         bytes ? rounded(b, "br", fine) : b, NET_END);
-        y = net_node(g, pools ? "GlobalAveragePool" : "Tanh", "node", "t", y, NET_END);
-        net_output(g, net_node(g, "Add", "sum", "s", y, number(1, false), NET_END));
-        assert_int_equal(kind_of("openvino", "sum", NULL), bytes && !pools ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
-        close_graph();
-    }
-}
-
 /* A bias of two layers is a pass of real numbers behind each of them where dimensions are free; a sum of what is
  * quantized there is part of that. */
 static void openvino_shared_biases(void **state)
@@ -638,25 +479,132 @@ static void openvino_shared_biases(void **state)
     }
 }
 
-/* With fixed dimensions a layer takes in a sum with real numbers only where a Conv on reals makes these. */
-static void openvino_sums_of_fixed_dimensions(void **state)
+/* What is computed element by element behind arithmetic on bytes is part of that. */
+static void openvino_sums_behind_functions(void **state)
+{
+    for (int i = 0; i < 4; i++) {
+        const bool bytes = i & 1, pools = i & 2;
+        open_graph();
+        const int a = net_input(g, "a", OCT_F32, "?,4,8,8"), b = net_input(g, "b", OCT_F32, "?,4,8,8");
+        int y = net_node(g, "Mul", "product", "m", bytes ? rounded(a, "ar", fine) : a,
+                         bytes ? rounded(b, "br", fine) : b, NET_END);
+        y = net_node(g, pools ? "GlobalAveragePool" : "Tanh", "node", "t", y, NET_END);
+        net_output(g, net_node(g, "Add", "sum", "s", y, number(1, false), NET_END));
+        assert_int_equal(kind_of("openvino", "sum", NULL), bytes && !pools ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
+/* ONNX Runtime compares the scale of a bias with those of input and weights for Conv alone. */
+static void biases_of_other_scales(void **state)
+{
+    static const int32_t bias[4] = { 1, 2, 3, 4 };
+    for (int i = 0; i < 4; i++) {
+        const bool gemm = i & 1, fits = i & 2;
+        open_graph();
+        const int x = rounded(net_input(g, "x", OCT_F32, gemm ? "2,4" : "1,4,8,8"), "xr", fine),
+                  w = weights("w", gemm ? "4,4" : "4,4,1,1", ones);
+        const int b = net_node(g, "DequantizeLinear", "b", "b", net_const(g, "b_codes", OCT_S32, "4", bias),
+                               number(fits ? 0.002f : 0.003f, false), zero(OCT_S32, 0), NET_END);
+        net_output(g, rounded(net_node(g, gemm ? "Gemm" : "Conv", "node", "c", x, w, b, NET_END), "y", fine));
+        assert_int_equal(kind_of("onnxruntime-x86", "node", NULL),
+                         gemm || fits ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
+/* ONNX Runtime rounds float weights of a MatMul with a sum between quantizers as those of a Gemm, but in three
+ * dimensions not with a Relu before the quantizer, and never where the input has several scales. Kinds: those of the
+ * graphs that ONNX Runtime 1.32 leaves of these. */
+static void weights_of_sums_are_rounded(void **state)
 {
     static const struct {
-        const char *op, *dims;
-        bool joined;
-    } each[] = { { "Tanh", "?,4,8,8", true },
-                 { "Tanh", "1,4,8,8", false },
-                 { "Conv", "1,4,8,8", true },
-                 { "Relu", "1,4,8,8", false },
-                 { "Relu", "?,4,8,8", true } };
+        const char *dims;
+        bool relu, channels;
+        oct_stand_kind kind;
+    } each[] = { { "2,4", false, false, OCT_STANDS_INTEGER },
+                 { "2,4", true, false, OCT_STANDS_INTEGER },
+                 { "2,2,4", false, false, OCT_STANDS_INTEGER },
+                 { "2,2,4", true, false, OCT_STANDS_FLOAT },
+                 { "2,4", true, true, OCT_STANDS_FLOAT } };
+    static const float row[4] = { 1, 2, 3, 4 }, scales[4] = { 0.02f, 0.02f, 0.02f, 0.02f };
+    static const uint8_t zeros[4] = { 0 };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
-        const int x = net_input(g, "x", OCT_F32, each[i].dims), w = net_random(g, "wr", "4,4,1,1", 3);
-        const int real =
-            net_node(g, each[i].op, "real", "t", x, strcmp(each[i].op, "Conv") == 0 ? w : NET_END, NET_END);
-        const int c = net_node(g, "Conv", "conv", "c", rounded(x, "xr", fine), weights("w", "4,4,1,1", ones), NET_END);
-        net_output(g, net_node(g, "Add", "sum", "j", c, real, NET_END));
-        assert_int_equal(kind_of("openvino", "sum", NULL), each[i].joined ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        int x = rounded(net_input(g, "x", OCT_F32, each[i].dims), "xr", fine);
+        if (each[i].channels) {
+            x = net_node(g, "DequantizeLinear", "d", "d", g->node[g->value[x].producer].in[0],
+                         net_const(g, "s", OCT_F32, "4", scales), net_const(g, "z", OCT_U8, "4", zeros), NET_END);
+            net_int(g, "axis", 1);
+        }
+        int y = net_node(g, "MatMul", "product", "p", x, net_random(g, "w", "4,4", 3), NET_END);
+        y = net_node(g, "Add", "sum", "a", y, net_const(g, "b", OCT_F32, "4", row), NET_END);
+        y = each[i].relu ? net_node(g, "Relu", "relu", "r", y, NET_END) : y;
+        net_output(g, rounded(y, "y", fine));
+        assert_int_equal(kind_of("onnxruntime-x86", "product", NULL), each[i].kind);
+        assert_int_equal(kind_of("onnxruntime-x86", "sum", NULL), each[i].kind);
+        close_graph();
+    }
+}
+
+/* A clamp that belongs to its layer, as the target's file says: the grid behind it may go beyond it. */
+static void clamps_belong_to_layers(void **state)
+{
+    static const grid half = { 0.0625f, OCT_S8, 0, false };
+    const char *why;
+    for (int quantized = 0; quantized < 2; quantized++) {
+        open_graph();
+        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", half),
+                  y = net_node(g, "Add", "sum", "s", x, x, NET_END);
+        const int r = net_node(g, "Relu", "relu", "r", y, NET_END);
+        net_output(g, quantized ? rounded(r, "y", half) : r);
+        assert_int_equal(kind_of("vitisai", "sum", NULL), quantized ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        assert_int_equal(kind_of("vitisai", "relu", &why), quantized ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        assert_string_equal(why, quantized ? "part of the layer before it" : "the target runs this operator in float");
+        assert_int_equal(kind_of("onnxruntime-x86", "sum", NULL), OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
+/* A bias of bytes has a scale of its own where the target says so; one of int32 that fits is taken there, too. */
+static void biases_of_bytes(void **state)
+{
+    static const int8_t bytes[4] = { 1, -2, 127, 4 };
+    static const int32_t wide[4] = { 1, 2, 3, 4 };
+    static const grid half = { 0.0625f, OCT_S8, 0, false };
+    for (int i = 0; i < 2; i++) {
+        open_graph();
+        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", half), w = weights("w", "4,4,1,1", ones);
+        const int b = net_node(g, "DequantizeLinear", "b", "b",
+                               net_const(g, "b_codes", i ? OCT_S8 : OCT_S32, "4", i ? (const void *)bytes : wide),
+                               number(i ? 0.5f : 0.00625f, false), zero(i ? OCT_S8 : OCT_S32, 0), NET_END);
+        net_output(g, rounded(net_node(g, "Conv", "conv", "c", x, w, b, NET_END), "y", half));
+        assert_int_equal(kind_of("vitisai", "conv", NULL), OCT_STANDS_INTEGER);
+        assert_int_equal(kind_of("st-neuralart", "conv", NULL), i ? OCT_STANDS_FLOAT : OCT_STANDS_INTEGER);
+        close_graph();
+    }
+}
+
+/* It makes MatMulNBits of weights whose scales are one number, or one for each column along axis 1, which no negative
+ * number stands for. */
+static void block_scales_stand_along_columns(void **state)
+{
+    static const struct {
+        const char *scales;
+        int axis;
+        bool blocks;
+    } each[] = { { "", 1, true },  { "", -1, true },   { "1", 1, false },
+                 { "6", 1, true }, { "6", -1, false }, { "4", 0, false } };
+    static const float s[6] = { 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        open_graph();
+        const int x = net_input(g, "x", OCT_F32, "2,4");
+        const int w = net_node(g, "DequantizeLinear", "w", "w", net_const(g, "codes", OCT_S8, "4,6", ones),
+                               net_const(g, "s", OCT_F32, each[i].scales, s), NET_END);
+        net_int(g, "axis", each[i].axis);
+        net_output(g, net_node(g, "Gemm", "product", "y", x, w, NET_END));
+        assert_int_equal(kind_of("onnxruntime-x86", "product", NULL),
+                         each[i].blocks ? OCT_STANDS_BLOCKS : OCT_STANDS_FLOAT);
         close_graph();
     }
 }
@@ -675,6 +623,58 @@ static void openvino_sums(void **state)
     assert_int_equal(kind_of("openvino", "bytes", NULL), OCT_STANDS_INTEGER);
     assert_int_equal(kind_of("openvino", "reals", NULL), OCT_STANDS_FLOAT);
     close_graph();
+}
+
+/* Numbers of 16 bits are not carried. */
+static void halves_stay_real(void **state)
+{
+    open_graph();
+    const int x = net_input(g, "x", OCT_F16, "1,4,8,8");
+    net_output(g, net_node(g, "Pad", "pad", "p", x, NET_S64(g, "pads", "8", 0, 0, 1, 1, 0, 0, 1, 1), NET_END));
+    assert_int_equal(kind_of("openvino", "pad", NULL), OCT_STANDS_FLOAT);
+    close_graph();
+}
+
+/* A target may load an operator on integers, and compute on reals. */
+static void operators_may_run_in_float(void **state)
+{
+    open_graph();
+    const int x = net_input(g, "x", OCT_U8, "1,4,8,8"), s = number(0.1f, false), z = zero(OCT_U8, 0);
+    const int w = net_const(g, "w", OCT_S8, "4,4,1,1", ones);
+    net_output(g, net_node(g, "QLinearConv", "conv", "c", x, s, z, w, s, zero(OCT_S8, 0), s, z, NET_END));
+    assert_int_equal(kind_of("onnxruntime-x86", "conv", NULL), OCT_STANDS_INTEGER);
+    assert_int_equal(kind_of("openvino", "conv", NULL), OCT_STANDS_FLOAT);
+    close_graph();
+}
+
+/* OpenVINO multiplies weights of operators on integers as such where they are s8 around zero. */
+static void weights_of_operators_are_centred(void **state)
+{
+    static const struct {
+        oct_dtype type, zero_type;
+        int zero;
+        bool integer;
+    } each[] = { { OCT_S8, OCT_S8, 0, true },
+                 { OCT_S8, OCT_S8, 3, false },
+                 { OCT_U8, OCT_U8, 0, false },
+                 { OCT_U8, OCT_U8, 128, false },
+                 { OCT_S8, OCT_S16, 0, false } };
+    oct_target *strict; /* a line in its file says so, whatever else the target does */
+    GOOD(oct_target_parse(
+        "name strict\nsummary s\ninherits onnxruntime-vnni\ntypes u8*s8\nop QLinearMatMul fit-weights\n", "t", &strict,
+        err));
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        open_graph();
+        const int x = net_input(g, "x", OCT_U8, "2,4"), s = number(0.1f, false), z = zero(OCT_U8, 7);
+        const int w = net_const(g, "w", each[i].type, "4,4", ones);
+        net_output(g, net_node(g, "QLinearMatMul", "product", "c", x, s, z, w, s, zero(each[i].zero_type, each[i].zero),
+                               s, z, NET_END));
+        assert_int_equal(kind_of("openvino", "product", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        assert_int_equal(kind_of("onnxruntime-x86", "product", NULL), OCT_STANDS_INTEGER);
+        assert_int_equal(kind_in(strict, "product", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+    oct_target_close(strict);
 }
 
 int main(void)

@@ -135,6 +135,58 @@ static oct_graph *start_path(const struct path *c, int *y, int *r)
     return g;
 }
 
+/* A product of quantized values with a constant row behind it: one step unless the product is shown; the same bits. */
+static oct_graph *row_behind(const char *a, const char *b, const char *row)
+{
+    oct_graph *g = net_graph(13);
+    static const uint8_t zero[] = { 128, 120 };
+    int q[2];
+    for (int i = 0; i < 2; i++) {
+        char name[3][8] = { "s0", "z0", "q0" };
+        for (int k = 0; k < 3; k++)
+            name[k][1] = (char)('0' + i);
+        const int x = i ? net_random(g, "b", b, 8) : net_input(g, "x", OCT_F32, a);
+        const int scale = NET_F32(g, name[0], "", 1.0f / 120), at = net_const(g, name[1], OCT_U8, "", &zero[i]);
+        name[0][0] = 'r';
+        q[i] = NET_NODE(g, "DequantizeLinear", name[0], name[0],
+                        NET_NODE(g, "QuantizeLinear", name[2], name[2], x, scale, at), scale, at);
+    }
+    const int product = NET_NODE(g, "MatMul", "product", "p", q[0], q[1]);
+    const int sum = NET_NODE(g, "Add", "add", "sum", net_random(g, "row", row, 9), product);
+    net_output(g, NET_NODE(g, "Relu", "relu", "y", sum));
+    return g;
+}
+
+static void rows_behind(void **state)
+{
+    static const struct {
+        const char *a, *b, *row;
+        size_t fewer; /* steps */
+    } cases[] = {
+        { "2,7,33", "33,20", "20", 1 }, { "2,7,33", "33,20", "1,20", 1 }, { "2,2,7,33", "2,2,33,20", "20", 1 },
+        { "2,7,33", "33", "7", 0 },     { "2,7,33", "33,20", "7,1", 0 },  { "2,7,33", "33,20", "7,20", 0 },
+    };
+    static const char *const shown[] = { "p" };
+    const oct_plan_opts each = { .taps = shown, .n_taps = 1 };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_graph *g = row_behind(cases[i].a, cases[i].b, cases[i].row);
+        oct_plan *one = net_plan(g, NULL, NULL), *two_steps = net_plan(g, &each, NULL);
+        assert_int_equal(two_steps->n_step - one->n_step, cases[i].fewer);
+        oct_plan_destroy(one);
+        oct_plan_destroy(two_steps);
+        const char *isa;
+        const size_t n = net_run_with(g, &each, NULL, want, CAP);
+        for (size_t k = 0; (isa = oct_isa_level(k)); k++) {
+            if (oct_isa_limit(isa, NULL) != OCT_OK)
+                continue;
+            assert_int_equal(net_run(g, got, CAP), n);
+            assert_memory_equal(got, want, n * sizeof *got);
+        }
+        GOOD(oct_isa_limit("native", err));
+        oct_graph_destroy(g);
+    }
+}
+
 static void every_path(void **state)
 {
     for (size_t i = 0; i < 2 * OCT_COUNT(paths); i++) {
@@ -270,33 +322,6 @@ static void which_product(void **state)
     expect(g, -1, "Sum", 1, 0);
 }
 
-/* Sum bounds its results itself: as a Clip does that stands apart because the sum is shown. */
-static void clamped_sums(void **state)
-{
-    enum { N = 24 * 63 };
-    for (int shown = 1; shown >= 0; shown--) {
-        int x;
-        oct_graph *g = start("1,24,9,7", &x);
-        const int sum = NET_NODE(g, "Sum", "add", "sum", NET_NODE(g, "Neg", "neg", "minus", x), side(g, x), x);
-        if (shown)
-            net_output(g, sum);
-        net_output(g, NET_NODE(g, "Clip", "clip", "y", sum, NET_F32(g, "lo", "", 0.4f), NET_F32(g, "hi", "", 0.6f)));
-        oct_plan *p = net_plan(g, NULL, NULL);
-        assert_int_equal(count(p, "Clip"), shown);
-        oct_plan_destroy(p);
-        assert_int_equal(net_run(g, shown ? want : got, CAP), shown ? 2 * N : N);
-        oct_graph_destroy(g);
-    }
-    assert_memory_equal(want + N, got, N * sizeof *got);
-    int least = 0, most = 0;
-    for (int i = 0; i < N; i++) {
-        assert_true(got[i] == fminf(fmaxf(want[i], 0.4f), 0.6f));
-        least += want[i] < 0.4f;
-        most += want[i] > 0.6f;
-    }
-    assert_true(least > 0 && most > 0);
-}
-
 /* The result takes the place of a summand that ends there. */
 static void one_place(void **state)
 {
@@ -325,23 +350,31 @@ static void one_place(void **state)
     assert_true(arena[0] < arena[1]);
 }
 
-/* A summand that a view shows behind the sum keeps its bytes. */
-static void viewed(void **state)
+/* Sum bounds its results itself: as a Clip does that stands apart because the sum is shown. */
+static void clamped_sums(void **state)
 {
-    enum { N = 64 };
-    int x;
-    oct_graph *g = start("1,64,1,1", &x);
-    const int r = NET_NODE(g, "Neg", "neg", "minus", x);
-    net_output(g, add(g, conv(g, "Conv", "conv", x, "64,64,1,1", "64", 1, 1, 0), r));
-    net_output(g, NET_NODE(g, "Flatten", "flat", "flat", r));
-    oct_plan *p = net_plan(g, NULL, NULL);
-    assert_int_equal(count(p, "Add"), 0);
-    oct_plan_destroy(p);
-    assert_int_equal(net_run(g, got, CAP), 2 * N);
-    net_fill(want, N, 77);
-    for (int i = 0; i < N; i++)
-        assert_true(got[N + i] == -want[i]);
-    oct_graph_destroy(g);
+    enum { N = 24 * 63 };
+    for (int shown = 1; shown >= 0; shown--) {
+        int x;
+        oct_graph *g = start("1,24,9,7", &x);
+        const int sum = NET_NODE(g, "Sum", "add", "sum", NET_NODE(g, "Neg", "neg", "minus", x), side(g, x), x);
+        if (shown)
+            net_output(g, sum);
+        net_output(g, NET_NODE(g, "Clip", "clip", "y", sum, NET_F32(g, "lo", "", 0.4f), NET_F32(g, "hi", "", 0.6f)));
+        oct_plan *p = net_plan(g, NULL, NULL);
+        assert_int_equal(count(p, "Clip"), shown);
+        oct_plan_destroy(p);
+        assert_int_equal(net_run(g, shown ? want : got, CAP), shown ? 2 * N : N);
+        oct_graph_destroy(g);
+    }
+    assert_memory_equal(want + N, got, N * sizeof *got);
+    int least = 0, most = 0;
+    for (int i = 0; i < N; i++) {
+        assert_true(got[i] == fminf(fmaxf(want[i], 0.4f), 0.6f));
+        least += want[i] < 0.4f;
+        most += want[i] > 0.6f;
+    }
+    assert_true(least > 0 && most > 0);
 }
 
 /* ------------------------------------------------------------------ left alone */
@@ -444,56 +477,23 @@ static void halves(void **state)
     expect(g, y, "Add", 1, 1);
 }
 
-/* A product of quantized values with a constant row behind it: one step unless the product is shown; the same bits. */
-static oct_graph *row_behind(const char *a, const char *b, const char *row)
+/* A summand that a view shows behind the sum keeps its bytes. */
+static void viewed(void **state)
 {
-    oct_graph *g = net_graph(13);
-    static const uint8_t zero[] = { 128, 120 };
-    int q[2];
-    for (int i = 0; i < 2; i++) {
-        char name[3][8] = { "s0", "z0", "q0" };
-        for (int k = 0; k < 3; k++)
-            name[k][1] = (char)('0' + i);
-        const int x = i ? net_random(g, "b", b, 8) : net_input(g, "x", OCT_F32, a);
-        const int scale = NET_F32(g, name[0], "", 1.0f / 120), at = net_const(g, name[1], OCT_U8, "", &zero[i]);
-        name[0][0] = 'r';
-        q[i] = NET_NODE(g, "DequantizeLinear", name[0], name[0],
-                        NET_NODE(g, "QuantizeLinear", name[2], name[2], x, scale, at), scale, at);
-    }
-    const int product = NET_NODE(g, "MatMul", "product", "p", q[0], q[1]);
-    const int sum = NET_NODE(g, "Add", "add", "sum", net_random(g, "row", row, 9), product);
-    net_output(g, NET_NODE(g, "Relu", "relu", "y", sum));
-    return g;
-}
-
-static void rows_behind(void **state)
-{
-    static const struct {
-        const char *a, *b, *row;
-        size_t fewer; /* steps */
-    } cases[] = {
-        { "2,7,33", "33,20", "20", 1 }, { "2,7,33", "33,20", "1,20", 1 }, { "2,2,7,33", "2,2,33,20", "20", 1 },
-        { "2,7,33", "33", "7", 0 },     { "2,7,33", "33,20", "7,1", 0 },  { "2,7,33", "33,20", "7,20", 0 },
-    };
-    static const char *const shown[] = { "p" };
-    const oct_plan_opts each = { .taps = shown, .n_taps = 1 };
-    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
-        oct_graph *g = row_behind(cases[i].a, cases[i].b, cases[i].row);
-        oct_plan *one = net_plan(g, NULL, NULL), *two_steps = net_plan(g, &each, NULL);
-        assert_int_equal(two_steps->n_step - one->n_step, cases[i].fewer);
-        oct_plan_destroy(one);
-        oct_plan_destroy(two_steps);
-        const char *isa;
-        const size_t n = net_run_with(g, &each, NULL, want, CAP);
-        for (size_t k = 0; (isa = oct_isa_level(k)); k++) {
-            if (oct_isa_limit(isa, NULL) != OCT_OK)
-                continue;
-            assert_int_equal(net_run(g, got, CAP), n);
-            assert_memory_equal(got, want, n * sizeof *got);
-        }
-        GOOD(oct_isa_limit("native", err));
-        oct_graph_destroy(g);
-    }
+    enum { N = 64 };
+    int x;
+    oct_graph *g = start("1,64,1,1", &x);
+    const int r = NET_NODE(g, "Neg", "neg", "minus", x);
+    net_output(g, add(g, conv(g, "Conv", "conv", x, "64,64,1,1", "64", 1, 1, 0), r));
+    net_output(g, NET_NODE(g, "Flatten", "flat", "flat", r));
+    oct_plan *p = net_plan(g, NULL, NULL);
+    assert_int_equal(count(p, "Add"), 0);
+    oct_plan_destroy(p);
+    assert_int_equal(net_run(g, got, CAP), 2 * N);
+    net_fill(want, N, 77);
+    for (int i = 0; i < N; i++)
+        assert_true(got[N + i] == -want[i]);
+    oct_graph_destroy(g);
 }
 
 int main(void)

@@ -164,34 +164,6 @@ static void biases_are_real(void **state)
     }
 }
 
-/* What is of 8 bits is rounded once more for a layer of 16, and the other way round, by quantizers of ONNX's domain
- * where the target has no others. */
-static void types_meet_in_a_second_pair(void **state)
-{
-    for (int i = 0; i < 4; i++) {
-        const bool alone = i & 1, to_wide = i & 2;
-        oct_graph *g = convs("Relu");
-        work k = decide(g,
-                        alone ? "types u8*s8 u16*s8\ncom.microsoft no\nop Conv static\n"
-                              : "types u8*s8 u16*s8\nop Conv static\n",
-                        to_wide ? "name:second - - u16 -\n" : "name:first - - u16 -\n", false);
-        GOOD(oct_qjob_rewrite(k.job, err));
-        GOOD(oct_infer_shapes(g, err));
-        const oct_node *d = maker(g, named(g, "second")->in[0]), *q = maker(g, d->in[0]), *before = maker(g, q->in[0]),
-                       *wide = to_wide ? q : maker(g, before->in[0]);
-        assert_string_equal(d->op, "DequantizeLinear");
-        assert_string_equal(q->op, "QuantizeLinear");
-        assert_string_equal(before->op, "DequantizeLinear");
-        assert_int_equal(g->value[d->in[0]].dtype, to_wide ? OCT_U16 : OCT_U8);
-        assert_int_equal(g->value[q->in[2]].constant->dtype, to_wide ? OCT_U16 : OCT_U8);
-        assert_int_equal(g->value[before->in[0]].dtype, to_wide ? OCT_U8 : OCT_U16);
-        assert_string_equal(wide->domain, alone ? "" : "com.microsoft");
-        assert_int_equal(oct_graph_opset(g, ""), alone ? 21 : 13);
-        assert_int_equal(oct_graph_opset(g, "com.microsoft") != 0, !alone);
-        stop(&k, g);
-    }
-}
-
 /* A clamp of what a layer makes on real numbers is left with the layer, also where the layer is given up after samples
  * were measured, when what the clamp reads has no statistics: both keep the reason that they have. */
 static void clamps_stay_with_layers(void **state)
@@ -261,6 +233,34 @@ static void others_are_narrow(void **state)
     }
 }
 
+/* What is of 8 bits is rounded once more for a layer of 16, and the other way round, by quantizers of ONNX's domain
+ * where the target has no others. */
+static void types_meet_in_a_second_pair(void **state)
+{
+    for (int i = 0; i < 4; i++) {
+        const bool alone = i & 1, to_wide = i & 2;
+        oct_graph *g = convs("Relu");
+        work k = decide(g,
+                        alone ? "types u8*s8 u16*s8\ncom.microsoft no\nop Conv static\n"
+                              : "types u8*s8 u16*s8\nop Conv static\n",
+                        to_wide ? "name:second - - u16 -\n" : "name:first - - u16 -\n", false);
+        GOOD(oct_qjob_rewrite(k.job, err));
+        GOOD(oct_infer_shapes(g, err));
+        const oct_node *d = maker(g, named(g, "second")->in[0]), *q = maker(g, d->in[0]), *before = maker(g, q->in[0]),
+                       *wide = to_wide ? q : maker(g, before->in[0]);
+        assert_string_equal(d->op, "DequantizeLinear");
+        assert_string_equal(q->op, "QuantizeLinear");
+        assert_string_equal(before->op, "DequantizeLinear");
+        assert_int_equal(g->value[d->in[0]].dtype, to_wide ? OCT_U16 : OCT_U8);
+        assert_int_equal(g->value[q->in[2]].constant->dtype, to_wide ? OCT_U16 : OCT_U8);
+        assert_int_equal(g->value[before->in[0]].dtype, to_wide ? OCT_U8 : OCT_U16);
+        assert_string_equal(wide->domain, alone ? "" : "com.microsoft");
+        assert_int_equal(oct_graph_opset(g, ""), alone ? 21 : 13);
+        assert_int_equal(oct_graph_opset(g, "com.microsoft") != 0, !alone);
+        stop(&k, g);
+    }
+}
+
 static void readers_have_their_own(void **state)
 {
     static const struct {
@@ -283,6 +283,25 @@ static void readers_have_their_own(void **state)
         assert_int_equal(1 + (maker(g, d1->in[0]) != maker(g, d2->in[0])), each[i].quantizers);
         assert_int_equal(maker(g, d1->in[0])->in[0], oct_graph_find(g, "x"));
         assert_int_equal(maker(g, d2->in[0])->in[0], oct_graph_find(g, "x"));
+        stop(&k, g);
+    }
+}
+
+/* The weight farthest from 0 becomes 127 steps, or -127: never -128, and the same around 128 of u8. */
+static void weights_are_narrow(void **state)
+{
+    static const char *const text[] = { "types u8*s8\nop Conv static\n", "types u8*u8\nop Conv static\n" };
+    for (int u8 = 0; u8 < 2; u8++) {
+        oct_graph *g = convs("Relu");
+        work k = decide(g, text[u8], NULL, false);
+        const oct_quant *q = &k.job->constants[0].weights[0]->quant;
+        int most = 0;
+        assert_int_equal(q->dtype, u8 ? OCT_U8 : OCT_S8);
+        for (int i = 0; i < 4 * 27; i++) {
+            const int v = u8 ? ((const uint8_t *)q->qvals->data)[i] - 128 : ((const int8_t *)q->qvals->data)[i];
+            most = abs(v) > most ? abs(v) : most;
+        }
+        assert_int_equal(most, 127);
         stop(&k, g);
     }
 }
@@ -338,25 +357,6 @@ static void single_channels_stay_real(void **state)
     assert_int_equal(oct_node_int(d, "axis", 1), 2);
     assert_int_equal(g->value[d->in[1]].constant->count, 4); /* rows of 6 behind 3x3 without pads */
     stop(&k, g);
-}
-
-/* The weight farthest from 0 becomes 127 steps, or -127: never -128, and the same around 128 of u8. */
-static void weights_are_narrow(void **state)
-{
-    static const char *const text[] = { "types u8*s8\nop Conv static\n", "types u8*u8\nop Conv static\n" };
-    for (int u8 = 0; u8 < 2; u8++) {
-        oct_graph *g = convs("Relu");
-        work k = decide(g, text[u8], NULL, false);
-        const oct_quant *q = &k.job->constants[0].weights[0]->quant;
-        int most = 0;
-        assert_int_equal(q->dtype, u8 ? OCT_U8 : OCT_S8);
-        for (int i = 0; i < 4 * 27; i++) {
-            const int v = u8 ? ((const uint8_t *)q->qvals->data)[i] - 128 : ((const int8_t *)q->qvals->data)[i];
-            most = abs(v) > most ? abs(v) : most;
-        }
-        assert_int_equal(most, 127);
-        stop(&k, g);
-    }
 }
 
 int main(void)

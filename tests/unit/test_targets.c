@@ -155,56 +155,6 @@ static void reductions_of_scatters_are_traps(void **state)
     }
 }
 
-/* Operators on integers that OpenVINO takes scales of wrongly, or does not have. */
-static void spellings_are_traps(void **state)
-{
-    static const struct {
-        const char *op, *scales;
-        bool trap;
-    } each[] = { { "QLinearConv", "4", true },
-                 { "QLinearConv", "", false },
-                 { "QLinearConv", "1", false },
-                 { "QLinearMatMul", "4", true },
-                 { "com.microsoft.QGemm", "", true },
-                 { "com.microsoft.QLinearConv", "", true },
-                 { "com.microsoft.QLinearAdd", "", false },
-                 { "Conv", "4", false } };
-    static const float four[] = { 1, 2, 3, 4 };
-    for (size_t i = 0; i < OCT_COUNT(each); i++) {
-        oct_graph *g = net_graph(13);
-        const int x = net_input(g, "x", OCT_U8, "1,4,4,4"), s = net_const(g, "s", OCT_F32, each[i].scales, four);
-        NET_NODE(g, each[i].op, "node", "y", x, s, s, x, s, s, s, s);
-        assert_int_equal(oct_target_refuses(target_named("openvino"), g, net_last, false) != NULL, each[i].trap);
-        assert_null(oct_target_refuses(target_named("onnxruntime-x86"), g, net_last, true));
-        oct_graph_destroy(g);
-    }
-}
-
-/* What OpenVINO rounds twice: extremes of real numbers that are quantized with a zero point, or behind a Concat. */
-static void quantized_extremes_are_traps(void **state)
-{
-    static const struct {
-        const char *op;
-        uint8_t zero;
-        bool dequantized, joined, trap;
-    } each[] = { { "ReduceMax", 3, false, false, true },  { "ReduceMin", 3, false, false, true },
-                 { "ReduceMax", 0, false, false, false }, { "ReduceMax", 0, false, true, true },
-                 { "ReduceMax", 3, true, false, false },  { "ReduceMean", 3, false, false, false } };
-    for (size_t i = 0; i < OCT_COUNT(each); i++) {
-        oct_graph *g = net_graph(13);
-        const int s = NET_F32(g, "s", "", 0.1f), z = net_const(g, "z", OCT_U8, "", &each[i].zero);
-        int x = net_input(g, "x", OCT_F32, "1,4,4,4");
-        if (each[i].dequantized)
-            x = NET_NODE(g, "DequantizeLinear", "from", "f", NET_NODE(g, "QuantizeLinear", "to", "t", x, s, z), s, z);
-        int y = NET_NODE(g, each[i].op, "node", "y", x);
-        const int node = net_last;
-        y = each[i].joined ? NET_NODE(g, "Concat", "join", "j", y) : y;
-        net_output(g, NET_NODE(g, "QuantizeLinear", "last", "q", y, s, z));
-        assert_int_equal(oct_target_refuses(target_named("openvino"), g, node, false) != NULL, each[i].trap);
-        oct_graph_destroy(g);
-    }
-}
-
 /* Biases of Gemm that ONNX Runtime takes for ones of another scale, where it runs the layer on integers. */
 static void biases_are_traps(void **state)
 {
@@ -229,6 +179,31 @@ static void biases_are_traps(void **state)
         assert_int_equal(oct_target_refuses(target_named("onnxruntime-x86"), g, net_last, each[i].integer) != NULL,
                          each[i].trap);
         assert_null(oct_target_refuses(target_named("octet"), g, net_last, each[i].integer));
+        oct_graph_destroy(g);
+    }
+}
+
+/* Operators on integers that OpenVINO takes scales of wrongly, or does not have. */
+static void spellings_are_traps(void **state)
+{
+    static const struct {
+        const char *op, *scales;
+        bool trap;
+    } each[] = { { "QLinearConv", "4", true },
+                 { "QLinearConv", "", false },
+                 { "QLinearConv", "1", false },
+                 { "QLinearMatMul", "4", true },
+                 { "com.microsoft.QGemm", "", true },
+                 { "com.microsoft.QLinearConv", "", true },
+                 { "com.microsoft.QLinearAdd", "", false },
+                 { "Conv", "4", false } };
+    static const float four[] = { 1, 2, 3, 4 };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        const int x = net_input(g, "x", OCT_U8, "1,4,4,4"), s = net_const(g, "s", OCT_F32, each[i].scales, four);
+        NET_NODE(g, each[i].op, "node", "y", x, s, s, x, s, s, s, s);
+        assert_int_equal(oct_target_refuses(target_named("openvino"), g, net_last, false) != NULL, each[i].trap);
+        assert_null(oct_target_refuses(target_named("onnxruntime-x86"), g, net_last, true));
         oct_graph_destroy(g);
     }
 }
@@ -268,6 +243,31 @@ static void targets_differ(void **state)
     assert_true(oct_target_scale_of(target_named("litert"), "LogSoftmax", OCT_S8, &scale, &zero) &&
                 scale == 1.0f / 16 && zero == 127);
     assert_false(oct_target_scale_of(target_named("litert"), "Tanh", OCT_U8, &scale, &zero));
+}
+
+/* What OpenVINO rounds twice: extremes of real numbers that are quantized with a zero point, or behind a Concat. */
+static void quantized_extremes_are_traps(void **state)
+{
+    static const struct {
+        const char *op;
+        uint8_t zero;
+        bool dequantized, joined, trap;
+    } each[] = { { "ReduceMax", 3, false, false, true },  { "ReduceMin", 3, false, false, true },
+                 { "ReduceMax", 0, false, false, false }, { "ReduceMax", 0, false, true, true },
+                 { "ReduceMax", 3, true, false, false },  { "ReduceMean", 3, false, false, false } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        const int s = NET_F32(g, "s", "", 0.1f), z = net_const(g, "z", OCT_U8, "", &each[i].zero);
+        int x = net_input(g, "x", OCT_F32, "1,4,4,4");
+        if (each[i].dequantized)
+            x = NET_NODE(g, "DequantizeLinear", "from", "f", NET_NODE(g, "QuantizeLinear", "to", "t", x, s, z), s, z);
+        int y = NET_NODE(g, each[i].op, "node", "y", x);
+        const int node = net_last;
+        y = each[i].joined ? NET_NODE(g, "Concat", "join", "j", y) : y;
+        net_output(g, NET_NODE(g, "QuantizeLinear", "last", "q", y, s, z));
+        assert_int_equal(oct_target_refuses(target_named("openvino"), g, node, false) != NULL, each[i].trap);
+        oct_graph_destroy(g);
+    }
 }
 
 static void conditions_compare_attributes(void **state)

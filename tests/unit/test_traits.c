@@ -277,23 +277,6 @@ static void free_dimensions(void **state)
     oct_graph_destroy(g);
 }
 
-/* A graph may have tensors of more dimensions than operators take. */
-static void many_dimensions(void **state)
-{
-    oct_dim d[OCT_MAX_RANK + 1];
-    int a;
-    for (size_t i = 0; i < OCT_COUNT(d); i++)
-        d[i] = (oct_dim){ 2, NULL };
-    oct_graph *g = net_graph(13);
-    GOOD(oct_graph_add_value(g, "a", OCT_F32, &a, err));
-    GOOD(oct_graph_set_shape(g, a, OCT_MAX_RANK + 1, d, err));
-    const int y = NET_NODE(g, "MatMul", "mm", "y", a, net_random(g, "b", "2,2", 1));
-    GOOD(oct_graph_set_shape(g, y, OCT_MAX_RANK + 1, d, err));
-    assert_int_equal(oct_node_macs(g, net_last), 0);
-    assert_int_equal(oct_node_depth(g, net_last), 2);
-    oct_graph_destroy(g);
-}
-
 /* More than 63 bits hold is said so, and does not wrap. */
 static void huge_work(void **state)
 {
@@ -420,6 +403,23 @@ static void hostile_layouts(void **state)
     assert_false(oct_weight_layout_of(kernel, &n, 0, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
     assert_false(oct_weight_layout_of(add, &n, 1, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
     assert_false(oct_weight_layout_of(NULL, &n, 1, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
+}
+
+/* A graph may have tensors of more dimensions than operators take. */
+static void many_dimensions(void **state)
+{
+    oct_dim d[OCT_MAX_RANK + 1];
+    int a;
+    for (size_t i = 0; i < OCT_COUNT(d); i++)
+        d[i] = (oct_dim){ 2, NULL };
+    oct_graph *g = net_graph(13);
+    GOOD(oct_graph_add_value(g, "a", OCT_F32, &a, err));
+    GOOD(oct_graph_set_shape(g, a, OCT_MAX_RANK + 1, d, err));
+    const int y = NET_NODE(g, "MatMul", "mm", "y", a, net_random(g, "b", "2,2", 1));
+    GOOD(oct_graph_set_shape(g, y, OCT_MAX_RANK + 1, d, err));
+    assert_int_equal(oct_node_macs(g, net_last), 0);
+    assert_int_equal(oct_node_depth(g, net_last), 2);
+    oct_graph_destroy(g);
 }
 
 int main(void)
