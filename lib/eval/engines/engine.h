@@ -1,5 +1,5 @@
-/* lib/eval/engines/engine.h -- a model under evaluation together with the runtime that runs it: ours, that of a command,
- * or the twin of one.
+/* lib/eval/engines/engine.h -- a model under evaluation together with the runtime that runs it: ours, that of a
+ * command, or the twin of one.
  */
 #ifndef OCT_EVAL_ENGINE_H
 #define OCT_EVAL_ENGINE_H

@@ -1,5 +1,5 @@
-/* lib/eval/engines/remote.h -- a model that another runtime runs. A command of the user is started once for the model and
- * kept running; it receives arrays and returns arrays and times. docs/runner.md describes the protocol. The process
+/* lib/eval/engines/remote.h -- a model that another runtime runs. A command of the user is started once for the model
+ * and kept running; it receives arrays and returns arrays and times. docs/runner.md describes the protocol. The process
  * must ignore SIGPIPE. */
 #ifndef OCT_EVAL_REMOTE_H
 #define OCT_EVAL_REMOTE_H
