@@ -268,16 +268,16 @@ def evaluate(model: Model_, *others: Model_, data: Data, preprocess: Optional[Te
              min_sqnr: Union[str, Number, None] = None, min_speedup: Union[str, Number, None] = None, max_latency: Union[str, Number, None] = None,
              max_size: Union[str, Number, None] = None, max_memory: Union[str, Number, None] = None, gates: Optional[Name] = None,
              baseline: Optional[Name] = None, batch: Optional[int] = None, runs: Optional[int] = None, compute: Optional[str] = None,
-             runner: Optional[str] = None, runner_for: Optional[str] = None, runner_timeout: Optional[Number] = None, twin: Optional[str] = None,
-             layers: Optional[bool] = None, latency: Optional[bool] = None, per_class: Optional[bool] = None, sweep: Optional[bool] = None, profile: Optional[bool] = None,
+             runner: Optional[str] = None, runner_for: Optional[str] = None, runner_timeout: Optional[Number] = None, layers: Optional[bool] = None,
+             latency: Optional[bool] = None, per_class: Optional[bool] = None, sweep: Optional[bool] = None, profile: Optional[bool] = None,
              html: Union[Name, bool, None] = None, markdown: Optional[Name] = None, junit: Optional[Name] = None, json: Optional[Name] = None,
              threads: Optional[int] = None, progress: Optional[Progress] = None, **unknown: Any) -> Evaluation:
     """Compares quantized models with a float one over the same samples: metrics with intervals, errors of layers, latency, memory, size.
 
     model: the float model; others: the quantized ones. Each is the name of a file, an onnx.ModelProto, bytes or what convert returned. data, preprocess,
     labels, progress: as for convert. metric: names, such as "top1,sqnr"; without them those that apply. Gates: max_drop, min_agreement, min_sqnr (dB),
-    min_speedup (times), max_latency, max_size, max_memory. latency=False does not time the models; layers=False does not compare layers. twin: the
-    runtime whose arithmetic the quantized models have (--as). The names of options are those of qeval(1), which has the details.
+    min_speedup (times), max_latency, max_size, max_memory. latency=False does not time the models; layers=False does not compare layers. The names of
+    options are those of qeval(1), which has the details.
 
     Raises Error; with status 1 a gate was missed, and Error.report is the Evaluation."""
     given = dict(locals())
