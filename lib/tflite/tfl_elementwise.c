@@ -58,15 +58,26 @@ static float scale_of(const oct_tfl_writer *w, int value)
     return w->g->value[value].quant->scale[0];
 }
 
+/* Whether both operands and the result mean the same by their integers. */
+static bool has_one_scale(const oct_tfl_writer *w, const oct_node *n)
+{
+    const oct_quant *y = w->g->value[w->out].quant;
+    return oct_quant_same(w->g->value[n->in[0]].quant, y) && oct_quant_same(w->g->value[n->in[1]].quant, y);
+}
+
 oct_status oct_tfl_write_binary(oct_tfl_writer *w, const oct_node *n, oct_err *err)
 {
     static const struct {
         const char *onnx;
         oct_tfl_code code;
-        bool int8;
-    } codes[] = { { "Add", OCT_TFL_ADD, true },     { "Sub", OCT_TFL_SUB, true },  { "Mul", OCT_TFL_MUL, true },
-                  { "Div", OCT_TFL_DIV, false },    { "Pow", OCT_TFL_POW, false }, { "Max", OCT_TFL_MAXIMUM, false },
-                  { "Min", OCT_TFL_MINIMUM, false } };
+        enum { REALS, INT8, INT8_OF_ONE_SCALE } runs;
+    } codes[] = { { "Add", OCT_TFL_ADD, INT8 },
+                  { "Sub", OCT_TFL_SUB, INT8 },
+                  { "Mul", OCT_TFL_MUL, INT8 },
+                  { "Div", OCT_TFL_DIV, REALS },
+                  { "Pow", OCT_TFL_POW, REALS },
+                  { "Max", OCT_TFL_MAXIMUM, INT8_OF_ONE_SCALE },
+                  { "Min", OCT_TFL_MINIMUM, INT8_OF_ONE_SCALE } };
     const oct_tfl_order order = common_order(w, n);
     const int rank = w->g->value[n->out[0]].shape.rank;
     oct_tfl_operator *op;
@@ -74,10 +85,11 @@ oct_status oct_tfl_write_binary(oct_tfl_writer *w, const oct_node *n, oct_err *e
     int in[2], out;
     while (strcmp(n->op, codes[k].onnx) != 0)
         k++;
-    const bool whole = codes[k].int8 && oct_tfl_runs_int8(w, 0, 2);
-    const oct_tfl_kind kind = whole ? OCT_TFL_OWN : OCT_TFL_REAL;
     if (n->n_in != 2)
         return oct_tfl_cannot(w, err, "write it as several nodes of two operands", "it has %d operands", n->n_in);
+    const bool whole =
+        codes[k].runs != REALS && oct_tfl_runs_int8(w, 0, 2) && (codes[k].runs == INT8 || has_one_scale(w, n));
+    const oct_tfl_kind kind = whole ? OCT_TFL_OWN : OCT_TFL_REAL;
     for (int i = 0; i < 2; i++)
         OCT_TRY(operand(w, n->in[i], &order, rank, kind, &in[i], err));
     OCT_TRY(oct_tfl_result(w, w->out, &order, kind, NULL, &out, err));

@@ -82,6 +82,21 @@ oct_status oct_twin_mul(const oct_twin_call *c, const void *how, oct_err *err)
     return OCT_OK;
 }
 
+/* The operand, and where it is negative its product with the slope, each by a multiplier of its own. */
+oct_status oct_twin_prelu(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    const oct_rescaling *by = how;
+    pair p;
+    OCT_TRY(read_pair(c, NULL, &p, err));
+    const oct_rescale whole = by->of(p.scale_a, 1, p.to->scale), sloped = by->of(p.scale_a, p.scale_b, p.to->scale);
+    for (int64_t i = 0; i < p.to->count; i++) {
+        const int32_t x = p.a[p.at_a[i]] - p.zero_a, slope = p.b[p.at_b[i]] - p.zero_b;
+        ((int8_t *)p.to->data)[i] =
+            (int8_t)by->to(x < 0 ? &sloped : &whole, x < 0 ? x * slope : x, p.to->zero, p.lo, p.hi);
+    }
+    return OCT_OK;
+}
+
 oct_status oct_twin_extreme(const oct_twin_call *c, const void *how, oct_err *err)
 {
     pair p;

@@ -12,6 +12,7 @@ const oct_twin_rule oct_twin_builtin[] = {
     { OCT_TFL_ADD, OCT_TWIN_INT8, oct_twin_add_fixed, &oct_rescaling_double },
     { OCT_TFL_SUB, OCT_TWIN_INT8, oct_twin_add_fixed, &oct_rescaling_double },
     { OCT_TFL_MUL, OCT_TWIN_INT8, oct_twin_mul, &oct_rescaling_double },
+    { OCT_TFL_PRELU, OCT_TWIN_INT8, oct_twin_prelu, &oct_rescaling_double_in_float },
     { OCT_TFL_MEAN, OCT_TWIN_INT8, oct_twin_mean_fixed, &oct_rescaling_double },
     { OCT_TFL_LOGISTIC, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_logistic_fixed },
     { OCT_TFL_TANH, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_tanh_fixed },
@@ -29,6 +30,7 @@ const oct_twin_rule oct_twin_builtin[] = {
 
 const oct_twin_rule oct_twin_micro[] = {
     { OCT_TFL_FULLY_CONNECTED, OCT_TWIN_INT8, oct_twin_dense, &oct_dense_double },
+    { OCT_TFL_PRELU, OCT_TWIN_INT8, oct_twin_prelu, &oct_rescaling_double },
     { OCT_TFL_RELU6, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_relu6_clamp },
     { 0, 0, NULL, NULL },
 };

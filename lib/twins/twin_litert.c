@@ -12,6 +12,7 @@ static const oct_twin_rule own[] = {
     { OCT_TFL_ADD, OCT_TWIN_INT8, oct_twin_add_shift, &oct_rescaling_float },
     { OCT_TFL_SUB, OCT_TWIN_INT8, oct_twin_add_shift, &oct_rescaling_float },
     { OCT_TFL_MUL, OCT_TWIN_INT8, oct_twin_mul, &oct_rescaling_float },
+    { OCT_TFL_PRELU, OCT_TWIN_INT8, oct_twin_prelu, &oct_rescaling_double_in_float },
     { OCT_TFL_MEAN, OCT_TWIN_INT8, oct_twin_mean_float, NULL },
     { OCT_TFL_LOGISTIC, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_logistic_float },
     { OCT_TFL_TANH, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_tanh_float },

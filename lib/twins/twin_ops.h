@@ -27,6 +27,7 @@ OCT_TWIN_OPERATOR(oct_twin_max_pool);     /* the same */
 OCT_TWIN_OPERATOR(oct_twin_add_fixed); /* ADD, SUB by multipliers of 31 bits; how: const oct_rescaling * */
 OCT_TWIN_OPERATOR(oct_twin_add_shift); /* by multipliers of 21 bits that share a shift; how: const oct_rescaling * */
 OCT_TWIN_OPERATOR(oct_twin_mul);       /* how: const oct_rescaling * */
+OCT_TWIN_OPERATOR(oct_twin_prelu);     /* how: const oct_rescaling * */
 OCT_TWIN_OPERATOR(oct_twin_extreme);   /* MAXIMUM, MINIMUM of equal scales */
 
 /* twin_mean.c */

@@ -320,9 +320,9 @@ int main(int argc, char **argv)
     qsort(rows, n_rows, sizeof *rows, by_name);
     printf(
         "# Operators\n\n"
-        "Written by `tests/generate/operators` from the table of operators (`lib/ops/ops.inc`); a test compares. %zu records.\n\n"
+        "Written by `tests/generate/operators` from `lib/ops/ops.inc`; a test compares. %zu records.\n\n"
         "- *opsets*: versions of the operator's domain to which the record applies. Records of the default domain apply to opsets from 7 on.\n"
-        "- *element types*: of the operator's main input (or output), found by asking the record with the cases of\n"
+        "- *element types*: of the operator's main input (or output), found with the cases of\n"
         "  `testdata/ops`. `float` is float16, bfloat16, float32 and float64; `int` and `uint` are of 8 to 64 bits. 16-bit floats\n"
         "  are computed in float32 and rounded once.\n"
         "- *int8*: the runtime computes it on 8-bit quantized tensors, in QDQ or QLinear form.\n"
