@@ -39,8 +39,7 @@ typedef enum oct_target_bfloat16 { OCT_BFLOAT16_NO, OCT_BFLOAT16_YES, OCT_BFLOAT
  * computes the same, and was compared with the runtime. */
 typedef enum oct_target_proof { OCT_PROOF_RUN, OCT_PROOF_NONE, OCT_PROOF_TWIN } oct_target_proof;
 /* What is said of a target, by name, without a proof. */
-#define OCT_RULES_ONLY \
-    "the target %s has rules only: they come from documents and source code, untested on the device"
+#define OCT_RULES_ONLY "the target %s has rules only: they come from documents and source code, untested on the device"
 typedef enum oct_target_biases { OCT_BIASES_INT32, OCT_BIASES_FLOAT, OCT_BIASES_INT8 } oct_target_biases;
 
 /* What a target file says with one word for the whole target. target_words.inc has the words and what they mean. */

@@ -149,6 +149,11 @@ static int64_t opset_of(const oct_tfl_model *m)
     return opset;
 }
 
+static void hint_damaged(oct_err *err)
+{
+    oct_hint(err, "the file is damaged, or made by a faulty converter: export the model again");
+}
+
 /* The value of a result has the shape that the file states, as far as both are known. */
 static oct_status check_shapes(const oct_tfl_reader *r, oct_err *err)
 {
@@ -168,7 +173,7 @@ static oct_status check_shapes(const oct_tfl_reader *r, oct_err *err)
                 continue;
             oct_fail(err, OCT_EMALFORMED, "%s: its result %d is %s by its operands, and the file says otherwise",
                      oct_tfl_operator_text(r->m, i, text, sizeof text), k, oct_shape_text(s, shape, sizeof shape));
-            oct_hint(err, "the file is damaged, or made by a faulty converter: export the model again");
+            hint_damaged(err);
             return OCT_EMALFORMED;
         }
     return OCT_OK;
@@ -191,7 +196,10 @@ static oct_status walk(oct_tfl_reader *r, oct_err *err)
     r->op = NULL;
     for (size_t i = 0; i < m->n_output; i++)
         OCT_TRY(oct_tfl_read_output(r, i, err));
-    OCT_TRY(oct_infer_shapes(r->g, err));
+    const oct_status fits = oct_infer_shapes(r->g, err);
+    if (fits == OCT_EMALFORMED) /* such as weights of another number of channels */
+        hint_damaged(err);
+    OCT_TRY(fits);
     OCT_TRY(check_shapes(r, err));
     oct_graph_prune(r->g);
     return r->notes->failed ? oct_nomem(err) : OCT_OK;
