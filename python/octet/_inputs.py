@@ -73,13 +73,14 @@ def is_array(value):
 
 # ---- models ----
 
-# A serialized model begins with its field 1; no name of a file begins so.
-_BEGIN = b"\x08"
+def _is_content(model):
+    """Whether bytes are a model and no name of a file: a message that begins with its field 1, or a .tflite file."""
+    return model.startswith(b"\x08") or model[4:8] == b"TFL3"
 
 
 def content_of(model):
     """The bytes of a model that is no name of a file, else None: of bytes, of a Result, or of an onnx.ModelProto."""
-    if isinstance(model, (bytearray, memoryview)) or (isinstance(model, bytes) and model.startswith(_BEGIN)):
+    if isinstance(model, (bytearray, memoryview)) or (isinstance(model, bytes) and _is_content(model)):
         return bytes(model)
     if getattr(model, "model", None) is not None:
         return model.model

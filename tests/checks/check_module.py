@@ -249,6 +249,12 @@ assert table.samples == 64, table.samples
 low = {t.name: t.min for t in table.tensors}["x"]
 assert abs(low - x.min()) < 1e-6
 assert octet.convert("net.onnx", calib="t.calib", in_memory=True).model
+lite = octet.convert("net.onnx", x, output="o.tflite")
+assert lite.output == "o.tflite" and octet.lint("o.tflite")["target"] == "litert"
+in_memory = octet.convert("net.onnx", x, format="tflite", in_memory=True).model
+assert in_memory == pathlib.Path("o.tflite").read_bytes()
+for one in (in_memory, bytearray(in_memory), lite, "o.tflite"):
+    assert np.abs(octet.Model(one)(x)[0] - octet.Model("o.tflite")(x)[0]).max() == 0 and np.abs(octet.Model(one)(x)[0] - want).max() < 1
 refused(lambda: octet.convert(b"\\x08 no model", x), status=4)
 refused(lambda: octet.convert(None, x), kind=TypeError)
 refused(lambda: octet.convert(3, x), kind=TypeError)
