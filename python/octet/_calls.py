@@ -23,12 +23,13 @@ Progress = Callable[[str, int, int], Any]
 
 # Names that differ from those of octet.h: options are called as in the programs, with _ for -.
 RENAMED = {"set": "rules", "disable_pass": "disabled_passes", "method": "methods", "no_method": "no_methods", "input_type": "input_types",
-           "output_type": "output_types", "metric_cmd": "metric_command", "state": "states"}
+           "output_type": "output_types", "metric_cmd": "metric_command", "state": "states", "as_": "twin"}
 # What the samples of a call have.
 OF_SAMPLES = ("preprocess", "samples", "first", "seed", "skip_bad", "states", "labels", "generate")
 # What the library has elsewhere, so that the message can say where.
 ELSEWHERE = {"isa": "call octet.use_isa(name)", "quiet": "warnings go to standard error, and are in the result", "verbose": "the result has all details",
-             "check": "compare what octet.Model(model)(...) returns with what is wanted", "outputs": "octet.Model(model)(...) returns them"}
+             "check": "compare what octet.Model(model)(...) returns with what is wanted", "as": "in Python it is as_",
+             "outputs": "octet.Model(model)(...) returns them"}
 
 
 class _Options:
@@ -269,15 +270,15 @@ def evaluate(model: Model_, *others: Model_, data: Data, preprocess: Optional[Te
              max_size: Union[str, Number, None] = None, max_memory: Union[str, Number, None] = None, gates: Optional[Name] = None,
              baseline: Optional[Name] = None, batch: Optional[int] = None, runs: Optional[int] = None, compute: Optional[str] = None,
              runner: Optional[str] = None, runner_for: Optional[str] = None, runner_timeout: Optional[Number] = None, layers: Optional[bool] = None,
-             latency: Optional[bool] = None, per_class: Optional[bool] = None, sweep: Optional[bool] = None, profile: Optional[bool] = None,
-             html: Union[Name, bool, None] = None, markdown: Optional[Name] = None, junit: Optional[Name] = None, json: Optional[Name] = None,
+             as_: Optional[str] = None, latency: Optional[bool] = None, per_class: Optional[bool] = None, sweep: Optional[bool] = None,
+             profile: Optional[bool] = None, html: Union[Name, bool, None] = None, markdown: Optional[Name] = None, junit: Optional[Name] = None, json: Optional[Name] = None,
              threads: Optional[int] = None, progress: Optional[Progress] = None, **unknown: Any) -> Evaluation:
     """Compares quantized models with a float one over the same samples: metrics with intervals, errors of layers, latency, memory, size.
 
     model: the float model; others: the quantized ones. Each is the name of a file, an onnx.ModelProto, bytes or what convert returned. data, preprocess,
     labels, progress: as for convert. metric: names, such as "top1,sqnr"; without them those that apply. Gates: max_drop, min_agreement, min_sqnr (dB),
-    min_speedup (times), max_latency, max_size, max_memory. latency=False does not time the models; layers=False does not compare layers. The names of
-    options are those of qeval(1), which has the details.
+    min_speedup (times), max_latency, max_size, max_memory. as_="litert": quantized models are computed to the bit as that runtime does.
+    latency=False does not time the models; layers=False does not compare layers. The names of options are those of qeval(1), which has the details.
 
     Raises Error; with status 1 a gate was missed, and Error.report is the Evaluation."""
     given = dict(locals())

@@ -308,6 +308,13 @@ for call, kind in ((octet.convert, l.ConvertOptions), (octet.calibrate, l.Calibr
     assert all(p.annotation is not p.empty for n, p in inspect.signature(call).parameters.items()), call
     assert len(call.__doc__) > 300
 """,
+    "as_another_runtime": """
+octet.convert("net.onnx", x, output="o.tflite")
+plain, twin = (octet.evaluate("net.onnx", "o.tflite", data=x, latency=False, **more) for more in ({}, {"as_": "tflm"}))
+assert twin.quantized.metrics["sqnr"].value > 15 and twin["quant"] != plain["quant"]
+refused(lambda: octet.evaluate("net.onnx", "o.tflite", data=x, as_="tfl"), "tflm", status=2)
+refused(lambda: octet.evaluate("net.onnx", "o.tflite", data=x, **{"as": "tflm"}), "as_", status=2)
+""",
     "options_are_values": """
 for name, value, words in (("scheme", "int9", "int9"), ("bits", 2.5, "whole number"), ("bits", "x", "whole number"), ("threads", 1 << 40, "out of range"),
                            ("budget", "x", "number"), ("budget", 101, "range"), ("no_such", 1, "no-such"), ("min_sqrn", 1, "min_sqnr"), ("isa", "avx2", "use_isa")):
