@@ -120,7 +120,12 @@ class EvaluateOptions(ctypes.Structure):
 def _open():
     """The library: that of OCTET_LIBRARY, the one in the package, or the system's."""
     inside = Path(__file__).with_name("liboctet.so")
-    opened = ctypes.CDLL(os.environ.get("OCTET_LIBRARY") or (str(inside) if inside.exists() else "liboctet.so.0"))
+    name = os.environ.get("OCTET_LIBRARY") or (str(inside) if inside.exists() else "liboctet.so.0")
+    try:
+        opened = ctypes.CDLL(name)
+    except OSError as e:
+        raise ImportError(f"{e}: the module needs Octet's library; install it, or name its file by OCTET_LIBRARY "
+                          "(in a build folder tools/library/liboctet.so.0)") from None
     text, place, model, result = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
     size, number = ctypes.c_size_t, ctypes.c_int
     known = [

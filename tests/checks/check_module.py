@@ -308,6 +308,10 @@ for call, kind in ((octet.convert, l.ConvertOptions), (octet.calibrate, l.Calibr
     assert all(p.annotation is not p.empty for n, p in inspect.signature(call).parameters.items()), call
     assert len(call.__doc__) > 300
 """,
+    "without_the_library": """
+alone = subprocess.run([sys.executable, "-c", "import octet"], env={**os.environ, "OCTET_LIBRARY": "/none/liboctet.so"}, capture_output=True, text=True)
+assert alone.returncode and "ImportError: /none/liboctet.so" in alone.stderr and "OCTET_LIBRARY" in alone.stderr, alone.stderr
+""",
     "as_another_runtime": """
 octet.convert("net.onnx", x, output="o.tflite")
 plain, twin = (octet.evaluate("net.onnx", "o.tflite", data=x, latency=False, **more) for more in ({}, {"as_": "tflm"}))
