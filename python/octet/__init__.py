@@ -21,14 +21,14 @@ from ._calls import (calibrate, convert, convert_folder, convert_targets, evalua
 from ._inputs import Pipe
 from ._model import Model
 from ._onnxruntime import onnxruntime_devices
-from ._results import Calibration, Comparison, Conversion, Evaluation, Gate, Layer, LayerError, Metric, ModelResult, Result, TargetResult, Tensor
+from ._results import Calibration, Command, Comparison, Conversion, Evaluation, Gate, Layer, LayerError, Metric, ModelResult, Result, TargetResult, Tensor
 
 __version__ = version()
-__all__ = ["Calibration", "Comparison", "Conversion", "Error", "Evaluation", "Gate", "Layer", "LayerError", "Metric", "Model", "ModelResult", "Pipe", "Result",
-           "TargetResult", "Tensor", "calibrate", "convert", "convert_folder", "convert_targets", "evaluate", "evaluate_folder", "explain", "lint",
+__all__ = ["Calibration", "Command", "Comparison", "Conversion", "Error", "Evaluation", "Gate", "Layer", "LayerError", "Metric", "Model", "ModelResult", "Pipe",
+           "Result", "TargetResult", "Tensor", "calibrate", "convert", "convert_folder", "convert_targets", "evaluate", "evaluate_folder", "explain", "lint",
            "onnxruntime_devices", "sensitivity", "use_isa", "verify", "version"]
 
-for _one in (Error, Model, Pipe, Result, Calibration, Comparison, Conversion, Evaluation, Gate, Layer, LayerError, Metric, ModelResult, TargetResult,
+for _one in (Error, Model, Pipe, Result, Calibration, Command, Comparison, Conversion, Evaluation, Gate, Layer, LayerError, Metric, ModelResult, TargetResult,
              Tensor):
     _one.__module__ = __name__ # where users find it
 del _one

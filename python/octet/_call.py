@@ -47,8 +47,10 @@ class Place:
     def __exit__(self, *_):
         self.close()
 
-    def fault(self, status, report=None):
-        return Error(lib.octet_error(self.at).decode("utf-8", "replace"), status, lib.octet_hint(self.at).decode("utf-8", "replace"), report)
+    def fault(self, status, report=None, plain=str):
+        """The error of the last call. plain: makes the texts what the user is told."""
+        text, hint = (plain(t.decode("utf-8", "replace")) for t in (lib.octet_error(self.at), lib.octet_hint(self.at)))
+        return Error(text, status, hint, report)
 
 
 class Call:

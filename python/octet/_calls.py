@@ -5,6 +5,7 @@ import inspect
 import json as _json
 import operator
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Tuple, Union
@@ -89,9 +90,9 @@ def _check_known(unknown, known):
         raise Error(f"there is no option --{name.replace('_', '-')}", 2, hint)
 
 
-def _warn(_, is_warning, text):
+def _warn(is_warning, text):
     if is_warning:
-        print(f"octet: warning: {text.decode('utf-8', 'replace')}", file=sys.stderr)
+        print(f"octet: warning: {text}", file=sys.stderr)
 
 
 def _shard(value):
@@ -138,6 +139,25 @@ class _Given:
         self.options = {name: value for name, value in given.items() if value is not None or name == "model"}
 
 
+class _Names:
+    """What texts call the files of a call's folder, which ends with the call: as the user gave what is in them."""
+
+    def __init__(self, folder):
+        at = re.escape(folder + os.sep)
+        self.command = re.compile(rf'("command": "(?:[^"\\]|\\.)*{at}(?:[^"\\]|\\.)*",\s*"complete": )true')
+        self.one = re.compile(rf"{at}samples\d+-0*(\d+)\.np[yz]")
+        self.file = re.compile(rf"{at}(samples|labels|model|page)[\w.*-]*")
+        self.words = {"samples": "data"}
+
+    def plain(self, text):
+        """A text without them: sample 3 of data is "data[3]"."""
+        return self.file.sub(lambda m: self.words.get(m[1], m[1]), self.one.sub(r"data[\1]", text))
+
+    def report(self, text):
+        """The same of a report. A command that names them does not work as it stands."""
+        return self.plain(self.command.sub(r"\1false", text))
+
+
 def _take_bytes(result):
     size = ctypes.c_size_t()
     at = lib.octet_result_model(result, ctypes.byref(size))
@@ -151,7 +171,8 @@ def _run(word, kind, given, fill, make, function=None):
     with _folder() as folder, Place() as place:
         call = Call(place)
         options = _Options(kind, getattr(lib, f"octet_{word}_init"))
-        told = MESSAGE(call.guard(_warn))
+        names = _Names(folder)
+        told = MESSAGE(call.guard(lambda _, is_warning, text: _warn(is_warning, names.plain(text.decode("utf-8", "replace")))))
         shown = PROGRESS(call.guard(lambda _, what, done, total: of.progress(what.decode(), done, total))) if of.progress else PROGRESS()
         page = str(Path(folder, "page.html")) if of.html is True else of.html or None
         if page:
@@ -173,15 +194,15 @@ def _run(word, kind, given, fill, make, function=None):
             status = call.run(function or getattr(lib, f"octet_{word}_model"), ctypes.byref(options.c), *between, ctypes.byref(result))
             made = None
             if result:
-                text = lib.octet_result_json(result)
+                text = names.report(lib.octet_result_json(result).decode("utf-8", "surrogateescape"))
                 if of.json:
-                    Path(os.fsdecode(of.json)).write_bytes(text)
+                    Path(os.fsdecode(of.json)).write_bytes(text.encode("utf-8", "surrogateescape"))
                 html = Path(os.fsdecode(page)).read_text(encoding="utf-8") if page and os.path.exists(page) else None
                 made = make(_json.loads(text), html, _take_bytes(result))
         finally:
             lib.octet_result_free(result)
         if status:
-            raise place.fault(status, made)
+            raise place.fault(status, made, names.plain)
         return made
 
 

@@ -95,6 +95,14 @@ class Tensor:
     zeros: int = 0
 
 
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """What to do next, as a command line."""
+    about: str = "" #: "next", or "try" for a remedy of a warning
+    command: str = ""
+    complete: bool = False #: it works as it stands; else it has names that stand for what only the user has
+
+
 class Result(Mapping):
     """The report of a call: as a mapping, of the keys that the JSON report of the command has (share/schema); and as attributes.
 
@@ -125,6 +133,11 @@ class Result(Mapping):
     def warnings(self) -> List[str]:
         """What may be wrong with the result, a text each."""
         return list(self.report.get("warnings") or [])
+
+    @property
+    def next(self) -> List[Command]:
+        """The commands that help now. "data" and "labels" in them stand for arrays that the call was given."""
+        return [_taken(Command, one) for one in self.report.get("next") or []]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.text or self.report.get('schema', '')}>"

@@ -312,6 +312,24 @@ for call, kind in ((octet.convert, l.ConvertOptions), (octet.calibrate, l.Calibr
 alone = subprocess.run([sys.executable, "-c", "import octet"], env={**os.environ, "OCTET_LIBRARY": "/none/liboctet.so"}, capture_output=True, text=True)
 assert alone.returncode and "ImportError: /none/liboctet.so" in alone.stderr and "OCTET_LIBRARY" in alone.stderr, alone.stderr
 """,
+    "names_of_arrays_in_texts": """
+rows, temporary = [row for row in x], "octet-"
+made = octet.convert("net.onnx", x, output="o.onnx", json="o.json")
+judged = octet.evaluate("net.onnx", "o.onnx", data=x, labels=want.argmax(1), latency=False)
+for one in (made, judged):
+    assert one.next and any(" --data data" in c.command for c in one.next) and not any(c.complete for c in one.next if " --data " in c.command), one.next
+    assert temporary not in json.dumps(one.report["next"]) + json.dumps(one.report.get("answer"))
+assert json.loads(pathlib.Path("o.json").read_text())["next"] == made["next"]
+np.save("kept.npy", x)
+of_file = octet.convert("net.onnx", "kept.npy", output="o.onnx")
+assert [c.complete for c in of_file.next if "--data kept.npy" in c.command], of_file.next
+rows[3] = x[0, :3]
+for data, said in ((rows, "data[3]"), (x[:, :3], ": data["), ((row for row in rows), "data[3]")):
+    e = refused(lambda: octet.convert("net.onnx", data, in_memory=True), said)
+    assert temporary not in str(e), e
+e = refused(lambda: octet.evaluate("net.onnx", "o.onnx", data=x, labels=[1, 2]), "labels: 2 labels")
+assert temporary not in str(e), e
+""",
     "as_another_runtime": """
 octet.convert("net.onnx", x, output="o.tflite")
 plain, twin = (octet.evaluate("net.onnx", "o.tflite", data=x, latency=False, **more) for more in ({}, {"as_": "tflm"}))
