@@ -121,6 +121,7 @@ static oct_status open_samples(const oct_calibration_host *h, const octet_calibr
     OCT_TRY(oct_samples_open(g, samples, 0, src, err));
     if (*oct_source_preprocess_words(*src))
         oct_say(h->voice, 0, "preprocessing: %s", oct_source_preprocess_words(*src));
+    oct_samples_say_generated(h->voice, samples);
     oct_samples_say_chosen(h->voice, *src);
     return describe(a, m, *src, c, err);
 }
@@ -220,7 +221,9 @@ static oct_status observe(const oct_calibration_host *h, const octet_calibrate_o
                           const oct_graph *g, const wanted *w, oct_err *err)
 {
     oct_source *src = NULL;
-    oct_samples samples = { .of = a->samples, .shard_i = a->shard, .shard_n = a->shards, .given = h->given };
+    oct_samples samples = {
+        .of = a->samples, .shard_i = a->shard, .shard_n = a->shards, .given = h->given, .model = a->model
+    };
     oct_calib *c = oct_calib_create();
     oct_status s = c ? open_samples(h, a, m, g, &samples, &src, c, err) : oct_nomem(err);
     if (s == OCT_OK)

@@ -190,7 +190,9 @@ static oct_status open_source(const oct_evaluation *s, oct_samples *d, oct_sourc
     oct_input_desc *inputs;
     size_t n;
     OCT_TRY(oct_eval_inputs(s->models, s->n_models, s->arena, &inputs, &n, err));
-    *d = (oct_samples){ .of = s->x.samples, .shard_i = s->x.shard, .shard_n = s->x.shards, .given = s->h.given };
+    *d = (oct_samples){
+        .of = s->x.samples, .shard_i = s->x.shard, .shard_n = s->x.shards, .given = s->h.given, .model = s->x.model
+    };
     OCT_TRY(oct_samples_read_states(s->models[0].graph, d, err));
     d->of.first |= d->n_state && d->of.samples && !d->of.generate; /* states need all samples in between */
     OCT_TRY(oct_samples_open_inputs(s->models[0].graph, inputs, n, d, 0, src, err));
@@ -206,6 +208,7 @@ oct_status oct_evaluation_open_samples(oct_evaluation *s, oct_err *err)
     const char *words = oct_source_preprocess_words(s->src);
     if (words && words[0])
         oct_say(s->h.voice, 1, "preprocessing: %s", words);
+    oct_samples_say_generated(s->h.voice, &s->samples);
     oct_samples_say_chosen(s->h.voice, s->src);
     return OCT_OK;
 }
@@ -473,11 +476,17 @@ oct_status oct_evaluation_run(oct_evaluation *s, oct_err *err)
     return judge(s, s->result, &s->context, err);
 }
 
+static void put_more(oct_json *j, const void *more)
+{
+    oct_samples_put_generated(j, &((const oct_evaluation *)more)->samples);
+    oct_evaluation_put_answer(j, more);
+}
+
 oct_status oct_evaluation_report(oct_evaluation *s, oct_document *to, oct_err *err)
 {
     oct_evaluation_notes notes = { .e = s, .r = s->result, .st = OCT_OK, .err = err };
     oct_report_context with = s->context;
-    with.put_more = oct_evaluation_put_answer;
+    with.put_more = put_more;
     with.more = s;
     if (s->x.html) {
         with.title = "Evaluation";

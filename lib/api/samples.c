@@ -1,6 +1,7 @@
 /* Opens samples, and says of them what is to be known. */
 #include "api/samples_int.h"
 
+#include "api/beside.h"
 #include "base/mem.h"
 #include "base/number_text.h"
 #include "eval/run/decoder_inputs.h"
@@ -166,13 +167,30 @@ static oct_status open_prompts(const oct_graph *g, const oct_input_desc *in, siz
     return s;
 }
 
+static oct_status create_generator(const oct_graph *g, const oct_input_desc *in, size_t n, oct_samples *d,
+                                   oct_source *prompts, oct_generator **x, oct_err *err)
+{
+    oct_text_ends ends = { 0 };
+    oct_arena *a = oct_arena_create();
+    oct_status s = a ? oct_beside_ends(d->model, a, &ends, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        s = oct_generator_create(g, d->state, d->n_state, prompts, in, n,
+                                 &(oct_generate_options){ d->of.generate, ends.id, ends.n }, x, err);
+    oct_arena_destroy(a);
+    if (s != OCT_OK)
+        return s;
+    d->made_of.file = ends.file;
+    d->made_of.texts = oct_generator_prompts(*x, &d->made_of.ended);
+    return OCT_OK;
+}
+
 /* The samples that the decoder makes of prompts. */
 static oct_status open_generated(const oct_graph *g, const oct_input_desc *in, size_t n, oct_samples *d, int threads,
                                  oct_source *prompts, oct_source **src, oct_err *err)
 {
     oct_generator *x;
     const char *states[OCT_STATES_MAX];
-    OCT_TRY(oct_generator_create(g, d->state, d->n_state, prompts, in, n, d->of.generate, &x, err));
+    OCT_TRY(create_generator(g, in, n, d, prompts, &x, err));
     for (size_t i = 0; i < d->n_state; i++)
         states[i] = in[d->state[i].input].name;
     const oct_source_options o = { .states = states,
@@ -307,6 +325,26 @@ void oct_samples_say_chosen(oct_voice v, const oct_source *src)
         oct_say(v, OCT_NOTE_WARNING,
                 "only %lld of the %lld samples asked for fit in memory; --first takes any number of a stream", chosen,
                 asked);
+}
+
+void oct_samples_say_generated(oct_voice v, const oct_samples *s)
+{
+    const oct_generated *x = &s->made_of;
+    if (s->of.generate && x->file)
+        oct_say(v, 0, "samples: %lld of %lld texts end before %lld more token%s, by the eos_token_id of %s",
+                (long long)x->ended, (long long)x->texts, (long long)s->of.generate, s->of.generate == 1 ? "" : "s",
+                x->file);
+}
+
+void oct_samples_put_generated(oct_json *j, const oct_samples *s)
+{
+    if (!s->of.generate)
+        return;
+    oct_json_open(j, "generated", '{');
+    oct_json_int(j, "texts", s->made_of.texts);
+    oct_json_int(j, "ended_early", s->made_of.ended);
+    oct_json_str(j, "ended_by", s->made_of.file);
+    oct_json_close(j);
 }
 
 static void say_empty(oct_voice v, const oct_source *src)

@@ -4,6 +4,7 @@
 #define OCT_API_SAMPLES_INT_H
 
 #include "api/samples.h"
+#include "base/json.h"
 #include "data/data.h"
 #include "eval/run/follow.h"
 #include "eval/sets/decode.h"
@@ -13,6 +14,12 @@
 
 enum { OCT_STATES_MAX = 512 };
 
+/* The texts after which tokens were generated. */
+typedef struct oct_generated {
+    int64_t texts, ended; /* ended: how many ended before so many tokens as were asked for */
+    const char *file;     /* which names the ids that end a text, of static storage; NULL: none does */
+} oct_generated;
+
 typedef struct oct_samples {
     octet_samples of;                /* what was asked for */
     bool hold;                       /* leave at least a fifth of the samples unchosen */
@@ -21,6 +28,8 @@ typedef struct oct_samples {
     const oct_given_samples *given;  /* the caller's own, of of.get */
     oct_state state[OCT_STATES_MAX]; /* the states as numbers, from oct_samples_read_states */
     size_t n_state;
+    const char *model;     /* the path of the model, for what stands beside it (api/beside.h); NULL: it has none */
+    oct_generated made_of; /* how tokens were generated, once the samples are open */
 } oct_samples;
 
 /* OCT_EUSAGE: numbers out of their range, or samples that are given twice. */
@@ -39,6 +48,10 @@ oct_status oct_samples_open(const oct_graph *g, oct_samples *s, int threads, oct
  * preprocessing makes other numbers of them than it takes. Faults in the steps are left to those who open the
  * samples. */
 void oct_samples_warn_pixels(oct_voice v, const oct_graph *g, octet_texts preprocess);
+/* Says how many texts ended early, where something says what ends them; the same as member `generated` of a report, of
+ * samples that are generated. */
+void oct_samples_say_generated(oct_voice v, const oct_samples *s);
+void oct_samples_put_generated(oct_json *j, const oct_samples *s);
 /* Says which samples were chosen, if not all are used. */
 void oct_samples_say_chosen(oct_voice v, const oct_source *src);
 /* Says how many samples were broken, and which, how many files of which kinds were left out, and which inputs that are

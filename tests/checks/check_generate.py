@@ -6,12 +6,13 @@
 Small decoders with random weights, in the forms of exporters, write tokens after prompts: with masks that grow and positions that go on, with a flag
 that says whether there is a cache, with the keys and values of an encoder, and in float16. ONNX Runtime runs the same steps, one by one, in a loop of
 NumPy. Outputs of every step are the same; perplexity of the prompts and agreement of the tokens are those of two models that read the float model's
-tokens and have caches of their own; what a calibration sees is what the steps hold.
+tokens and have caches of their own; what a calibration sees is what the steps hold. Texts end where the folder's eos_token_id says.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,8 +35,8 @@ def continued(name):
     return name.replace("present", "past_key_values")
 
 
-def write(session, prompt, steps, tokens=None):
-    """[(feed, {output: array})] of the prompt and of `steps` tokens behind it: the likeliest ones, or those given."""
+def write(session, prompt, steps, tokens=None, ends=()):
+    """[(feed, {output: array})] of the prompt and of `steps` tokens behind it: the likeliest ones, or those given. One of `ends` is the last."""
     inputs, names = session.get_inputs(), [o.name for o in session.get_outputs()]
     feed = {i.name: np.zeros([d if isinstance(d, int) else 1 if k == 0 else 0 for k, d in enumerate(i.shape)],
                              np.float16 if "float16" in i.type else np.float32) for i in inputs if i.name.startswith("past")}
@@ -47,6 +48,8 @@ def write(session, prompt, steps, tokens=None):
         out = dict(zip(names, session.run(None, feed), strict=True))
         done.append((feed, out))
         token = tokens[step] if tokens and step < len(tokens) else int(out["logits"][0, -1].astype(np.float32).argmax())
+        if token in ends:
+            break
         cache = {continued(n): (feed[continued(n)] if a.size == 0 else a) for n, a in out.items() if n != "logits"}
         feed = {**feed, **cache, "input_ids": np.array([[token]])}
         if "attention_mask" in feed:
@@ -73,12 +76,12 @@ def stored(path, n):
         return [{name: z[f"{name}/{k:06}"] if f"{name}/{k:06}" in z.files else z[name][k:k + 1] for name in names} for k in range(n)]
 
 
-def outputs(check, what, model, data, prompts, *more, least=90):
+def outputs(check, what, model, data, prompts, *more, least=90, ends=()):
     """Every step's outputs; what ONNX Runtime ran."""
     out = check.folder / "out.npz"
     tool.run([check.qeval, model, "--data", data, "--generate", STEPS, "--outputs", out, "-q", *more])
     session = peer.session(str(model))
-    runs = [write(session, p, STEPS) for p in prompts]
+    runs = [write(session, p, STEPS, ends=ends) for p in prompts]
     want = [o for run in runs for _, o in run]
     got = stored(out, len(want))
     worst = min(sqnr([w[n].astype(np.float32)], [g[n].astype(np.float32)]) for w, g in zip(want, got, strict=True) for n in w if "encoder" not in n)
@@ -93,7 +96,7 @@ def judged(check, what, model, data, runs, *more):
     check.convert(model, quantized, "--scheme", "weight-only", "--data", data, "--generate", STEPS, *more)
     tool.run([check.qeval, model, quantized, "--data", data, "--generate", STEPS, *more, "--metric", "perplexity,agreement", "-q", "--no-latency", "--json", report])
     session = peer.session(str(quantized))
-    theirs = [write(session, {k: v for k, v in run[0][0].items() if not k.startswith("past")}, STEPS, tokens_of(run)) for run in runs]
+    theirs = [write(session, {k: v for k, v in run[0][0].items() if not k.startswith("past")}, len(run) - 1, tokens_of(run)) for run in runs]
     agree, logs = [], []
     for a, b in zip(runs, theirs, strict=True):
         for (_, x), (_, y) in zip(a, b, strict=True):
@@ -185,15 +188,71 @@ def padding(check, texts):
         outputs(check, f"padding at the {side}", model, data, prompts)
 
 
-def numbers(check, table):
-    out = check.folder / "ranges.json"
-    tool.run([check.qcalib, "export", table, "--format", "onnxruntime", "-o", out])
-    return out.read_text()
-
-
 def calibrated(check, model, data, runs):
     """The table is that of the same steps as test cases with caches, and parts join to the whole."""
-    cases = check.folder / "cases"
+    differs = tables(check, model, data, runs)
+    check.hold("a calibration sees the steps, and parts join to the whole", differs is None, str(differs))
+    first = check.folder / "recorded.onnx"
+    report = check.convert(model, first, "--data", data, "--generate", STEPS, "--samples", "3", "--first")
+    command = {p.key: p.value for p in onnx.load(first).metadata_props}
+    check.hold("the command is recorded", any(f"--generate {STEPS}" in v for v in command.values()), str(command)[:200])
+    seen = (report["samples"], report["judged_on"]["samples"])
+    check.hold("N samples are N texts, and others judge", seen == (3 * (STEPS + 1), STEPS + 1), str(seen))
+
+
+def ended(check):
+    """A text ends at the ids that the folder names: the token that ends it is not run, nor is anything behind it."""
+    folder, data = check.folder / "ends", check.folder / "texts.jsonl"
+    (folder / "onnx").mkdir(parents=True)
+    flat, inner = folder / "model.onnx", folder / "onnx" / "model.onnx"
+    shutil.copy(check.folder / "past.onnx", flat)
+    shutil.copy(flat, inner)
+    prompts = [{"input_ids": np.array([json.loads(line)["input_ids"]])} for line in data.read_text().splitlines()]
+    session = peer.session(str(flat))
+    told = [tokens_of(write(session, p, STEPS)) for p in prompts]
+    seen = {t for text in told for t in text}
+    first, middle, never = sorted({text[0] for text in told}), told[0][2], min(set(range(400)) - seen)
+    last = next(text[STEPS] for text in told if text[STEPS] not in text[:STEPS])  # what would follow the last run ends nothing
+    generation, genai, plain = (folder / f"{name}.json" for name in ("generation_config", "genai_config", "config"))
+    cases = (  # the ids, the files that are there, the one that says so
+        ("at the first token", flat, first, {generation: {"eos_token_id": first}}, generation),
+        ("never", flat, [never], {generation: {"eos_token_id": never}, plain: {"eos_token_id": first}}, generation),
+        ("one id", flat, [middle], {generation: {"max_length": 20}, plain: {"eos_token_id": middle}}, plain),
+        ("a list", flat, [middle, never, told[1][3]], {genai: {"model": {"eos_token_id": [middle, never, told[1][3]]}}}, genai),
+        ("behind the last", flat, [last], {generation: {"eos_token_id": [last, -1]}}, generation),
+        ("a folder onnx", inner, [told[1][1]], {generation: {"eos_token_id": None}, plain: {"text_config": {"eos_token_id": told[1][1]}}}, plain))
+    for what, model, ids, files, source in cases:
+        for file, holds in files.items():
+            file.write_text(json.dumps(holds))
+        runs = outputs(check, f"ended {what}", model, data, prompts, ends=ids)
+        lengths, report = [len(run) for run in runs], check.folder / "ended.json"
+        early = sum(any(t in ids for t in text[:STEPS]) for text in told)
+        check.hold(f"ended {what}: the case is one", early == len(runs) if ids == first else early == 0 if ids == [never] else sum(lengths) < len(runs) * (STEPS + 1) or ids == [last],
+                   f"{lengths}")
+        tool.run([check.qeval, model, "--data", data, "--generate", STEPS, "--json", report, "--no-latency", "-q"])
+        r = json.loads(report.read_text())
+        told_of = {"texts": len(runs), "ended_early": early, "ended_by": source.name}
+        check.hold(f"ended {what}: report", (r["samples"], r["generated"]) == (sum(lengths), told_of), f"{r['samples']} {r['generated']} {lengths}")
+        recorded = tables(check, model, data, runs)
+        check.hold(f"ended {what}: a calibration sees no more", recorded is None, str(recorded))
+        if len(set(lengths)) > 1:
+            judged(check, f"ended {what}", model, data, runs)
+            report = check.convert(model, check.folder / "ended.onnx", "--data", data, "--generate", STEPS, "--samples", "3", "--first")
+            check.hold(f"ended {what}: N texts, and others judge", (report["samples"], report["judged_on"]["samples"], report["generated"]["texts"]) == (sum(lengths[:3]), lengths[3], 4),
+                       f"{report['samples']} {report['judged_on']} {report['generated']} {lengths}")
+        for file in files:
+            file.unlink()
+    run = (check.qeval, flat, "--data", data, "--generate", 2, "--json", check.folder / "none.json")
+    for what, text, says in (("no JSON", "{", ["generation_config.json:1"]), ("a word", '{"eos_token_id": "</s>"}', ["generation_config.json", "neither the id of a token"]),
+                             ("half an id", '{"eos_token_id": [1, 2.5]}', ["neither the id"])):
+        generation.write_text(text)
+        refuse(check, f"ends: {what}", 4, says, *run)
+
+
+def tables(check, model, data, runs):
+    """None where the table of a calibration, and the one joined from its parts, are those of the same steps as test cases; else what differs."""
+    cases = check.folder / "steps"
+    shutil.rmtree(cases, ignore_errors=True)
     for k, (feed, _) in enumerate(step for run in runs for step in run):
         case = cases / f"test_data_set_{k:03}"
         case.mkdir(parents=True)
@@ -202,21 +261,17 @@ def calibrated(check, model, data, runs):
     whole, other, parts = check.folder / "whole.calib", check.folder / "cases.calib", [check.folder / f"part{k}.calib" for k in (0, 1)]
     tool.run([check.qcalib, model, "--data", data, "--generate", STEPS, "-o", whole, "-q"])
     tool.run([check.qcalib, model, "--data", cases, "-o", other, "-q"])
-    shown = [{t["name"]: (t["min"], t["max"]) for t in json.loads(tool.run([check.qcalib, "show", path, "--json", "-"]))["tensors"]} for path in (whole, other)]
-    near = shown[0].keys() == shown[1].keys() and all(np.allclose(shown[0][n], shown[1][n], rtol=1e-3, atol=1e-4) for n in shown[0])
-    check.hold("a calibration sees the steps", near, str([n for n in shown[0] if not np.allclose(shown[0][n], shown[1].get(n, (0, 0)), rtol=1e-3, atol=1e-4)][:3]))
     for k, part in enumerate(parts):
         tool.run([check.qcalib, model, "--data", data, "--generate", STEPS, "--shard", f"{k}/2", "-o", part, "-q"])
     joined = check.folder / "joined.calib"
     tool.run([check.qcalib, "merge", *parts, "-o", joined, "-q"])
-    again = {t["name"]: (t["min"], t["max"]) for t in json.loads(tool.run([check.qcalib, "show", joined, "--json", "-"]))["tensors"]}
-    check.hold("parts join to the whole", again == shown[0])
-    first = check.folder / "recorded.onnx"
-    report = check.convert(model, first, "--data", data, "--generate", STEPS, "--samples", "3", "--first")
-    command = {p.key: p.value for p in onnx.load(first).metadata_props}
-    check.hold("the command is recorded", any(f"--generate {STEPS}" in v for v in command.values()), str(command)[:200])
-    seen = (report["samples"], report["judged_on"]["samples"])
-    check.hold("N samples are N texts, and others judge", seen == (3 * (STEPS + 1), STEPS + 1), str(seen))
+    shown = [json.loads(tool.run([check.qcalib, "show", path, "--json", "-"])) for path in (whole, other, joined)]
+    ranges = [{t["name"]: (t["min"], t["max"], t["values"]) for t in s["tensors"]} for s in shown]
+    far = [n for n in ranges[0] if not np.allclose(ranges[0][n], ranges[1].get(n, (0, 0, 0)), rtol=1e-3, atol=1e-4)]
+    count = sum(len(run) for run in runs)
+    if shown[0]["samples"] != count or far or ranges[0].keys() != ranges[1].keys():
+        return shown[0]["samples"], count, far[:3]
+    return None if ranges[2] == ranges[0] else "the joined table"
 
 
 def growing(check):
@@ -280,6 +335,7 @@ def main():
     with Checker(args) as check:
         check.qcalib = Path(args.qcalib).resolve()
         forms(check)
+        ended(check)
         growing(check)
         refused(check)
         return check.finish()

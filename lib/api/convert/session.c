@@ -613,7 +613,9 @@ static oct_status take(oct_session *s, oct_err *err)
         OCT_TRY(oct_conversion_read_table(&s->c, x->calib, err));
         oct_samples_warn_incomplete(s->h.voice, x->calib, s->c.calib);
     }
-    *d = (oct_samples){ .of = x->samples, .hold = true, .synthetic = s->c.o.synthetic, .given = s->h.given };
+    *d = (oct_samples){
+        .of = x->samples, .hold = true, .synthetic = s->c.o.synthetic, .given = s->h.given, .model = x->model
+    };
     const bool any = oct_samples_any(&d->of);
     if (s->m->graph->n_input) {
         s->pixels = oct_input_pixels(s->m->graph, s->m->graph->input[0]);
@@ -628,7 +630,9 @@ static oct_status take(oct_session *s, oct_err *err)
     OCT_TRY(oct_samples_read_states(s->c.m->graph, d, err));
     s->c.o.n_states = d->of.generate ? 0 : d->n_state; /* generated samples have theirs */
     s->c.o.states = d->state;
-    return oct_samples_open(s->c.m->graph, d, 0, &s->src, err);
+    OCT_TRY(oct_samples_open(s->c.m->graph, d, 0, &s->src, err));
+    oct_samples_say_generated(s->h.voice, d);
+    return OCT_OK;
 }
 
 oct_status oct_session_decide(oct_session *s, oct_err *err)

@@ -431,6 +431,7 @@ void oct_session_report(const oct_session *s, oct_document *to)
     oct_json_int(&j, "samples", s->c.calib ? (int64_t)s->c.calib->samples : 0);
     if (s->c.o.synthetic)
         oct_json_bool(&j, "synthetic", true);
+    oct_samples_put_generated(&j, &s->samples);
     oct_buf missing = OCT_BUF_INIT;
     if (s->c.calib && oct_calib_missing(s->c.calib, &missing))
         oct_json_str(&j, "missing_shards", oct_buf_str(&missing));

@@ -27,10 +27,12 @@ struct oct_generator {
     bool single;          /* it takes one token at a time, those of prompts, too */
     prompt *prompts;
     size_t n, room, bytes;
-    int64_t tokens;     /* at most so many follow a prompt */
-    int64_t line, step; /* where `now` stands: the prompt (-1: none) and the run */
-    int64_t *ends;      /* [n]: the runs of the prompts up to this one */
-    oct_array *now;     /* [n_inputs], apart from states */
+    oct_generate_options of; /* borrowed until it is created */
+    int64_t line, step,
+        next;       /* next: the token that was generated last; where `now` stands: the prompt (-1: none) and the run */
+    int64_t ended;  /* prompts after which an id ended the text */
+    int64_t *ends;  /* [n]: the runs of the prompts up to this one */
+    oct_array *now; /* [n_inputs], apart from states */
     oct_given_samples samples;
     char *preprocess, *words;
 };
@@ -234,6 +236,7 @@ static oct_status start(oct_generator *x, int64_t line, oct_err *err)
 {
     x->line = line;
     x->step = 0;
+    x->next = -1;
     for (size_t i = 0; i < x->n_inputs; i++) {
         oct_array a = x->prompts[line].arrays[i];
         a.owned = false;
@@ -342,7 +345,32 @@ static oct_status advance(oct_generator *x, oct_err *err)
         put(x, i, &a);
     }
     x->step++;
+    x->next = id;
     return OCT_OK;
+}
+
+static bool is_end(const oct_generator *x, int64_t id)
+{
+    for (size_t i = 0; i < x->of.n_end && id >= 0; i++)
+        if (x->of.end[i] == id)
+            return true;
+    return false;
+}
+
+/* Makes `now` the inputs of a run of a prompt; stop: no further than the token that ends the text. */
+static oct_status advance_to(oct_generator *x, int64_t line, int64_t step, bool stop, oct_err *err)
+{
+    oct_status s = OCT_OK;
+    if (line != x->line || step < x->step)
+        s = start(x, line, err);
+    while (s == OCT_OK && x->step < step && !(stop && is_end(x, x->next))) {
+        const int64_t at = x->step + 1;
+        if ((s = advance(x, err)) != OCT_OK)
+            oct_within(err, "%s, step %lld", x->prompts[line].name, (long long)at);
+    }
+    if (s != OCT_OK)
+        x->line = -1;
+    return s;
 }
 
 /* ---- samples ---- */
@@ -375,18 +403,7 @@ static oct_status get(void *arg, int64_t i, const oct_input_desc *inputs, size_t
     oct_generator *x = arg;
     int64_t step;
     const int64_t line = line_of(x, i, &step);
-    oct_status s = OCT_OK;
-    if (line != x->line || step < x->step)
-        s = start(x, line, err);
-    while (s == OCT_OK && x->step < step) {
-        const int64_t at = x->step + 1;
-        if ((s = advance(x, err)) != OCT_OK)
-            oct_within(err, "%s, step %lld", x->prompts[line].name, (long long)at);
-    }
-    if (s != OCT_OK) {
-        x->line = -1;
-        return s;
-    }
+    OCT_TRY(advance_to(x, line, step, false, err));
     const oct_array *now = oct_carry_arrays(x->carry, x->now, step > 0);
     for (size_t k = 0; k < n; k++) {
         array[k] = now[input_of(x->g, inputs[k].name)];
@@ -423,7 +440,14 @@ static oct_status measure(oct_generator *x, oct_err *err)
     if (!(x->ends = oct_calloc(x->n, sizeof *x->ends)))
         return oct_nomem(err);
     for (size_t k = 0; k < x->n; k++) {
-        if (__builtin_add_overflow(all, reads_of(x, (int64_t)k) + x->tokens, &all))
+        int64_t n = reads_of(x, (int64_t)k) + x->of.tokens;
+        if (x->of.n_end) {
+            OCT_TRY(advance_to(x, (int64_t)k, n - 1, true, err));
+            const bool ended = is_end(x, x->next);
+            n = ended ? x->step : n;
+            x->ended += ended;
+        }
+        if (__builtin_add_overflow(all, n, &all))
             return oct_fail(err, OCT_EUSAGE, "--generate: too many tokens");
         x->ends[k] = all;
     }
@@ -453,14 +477,14 @@ static oct_status create(oct_generator *x, const oct_graph *g, const oct_state *
 }
 
 oct_status oct_generator_create(const oct_graph *g, const oct_state *states, size_t n_states, oct_source *prompts,
-                                const oct_input_desc *inputs, size_t n_inputs, int64_t tokens, oct_generator **out,
-                                oct_err *err)
+                                const oct_input_desc *inputs, size_t n_inputs, const oct_generate_options *o,
+                                oct_generator **out, oct_err *err)
 {
     *out = NULL;
     oct_generator *x = oct_calloc(1, sizeof *x);
     if (!x)
         return oct_nomem(err);
-    *x = (oct_generator){ .n_inputs = n_inputs, .tokens = tokens, .line = -1 };
+    *x = (oct_generator){ .n_inputs = n_inputs, .of = *o, .line = -1 };
     oct_status s = create(x, g, states, n_states, prompts, inputs, err);
     if (s == OCT_OK)
         s = measure(x, err);
@@ -468,16 +492,18 @@ oct_status oct_generator_create(const oct_graph *g, const oct_state *states, siz
         oct_generator_destroy(x);
         return s;
     }
-    x->samples = (oct_given_samples){ .get = get,
-                                      .arg = x,
-                                      .count = x->ends[x->n - 1],
-                                      .whole = true,
-                                      .ends = x->ends,
-                                      .n_groups = (int64_t)x->n,
-                                      .name = name_of,
-                                      .preprocess = x->preprocess,
-                                      .words = x->words,
-                                      .stamp = oct_source_list_hash(prompts) };
+    x->samples =
+        (oct_given_samples){ .get = get,
+                             .arg = x,
+                             .count = x->ends[x->n - 1],
+                             .whole = true,
+                             .ends = x->ends,
+                             .n_groups = (int64_t)x->n,
+                             .name = name_of,
+                             .preprocess = x->preprocess,
+                             .words = x->words,
+                             .stamp = oct_hash(oct_source_list_hash(prompts), o->end, o->n_end * sizeof *o->end) };
+    x->of = (oct_generate_options){ 0 };
     *out = x;
     return OCT_OK;
 }
@@ -510,4 +536,10 @@ void oct_generator_destroy(void *generator)
 const oct_given_samples *oct_generator_samples(const oct_generator *x)
 {
     return &x->samples;
+}
+
+int64_t oct_generator_prompts(const oct_generator *x, int64_t *ended)
+{
+    *ended = x->ended;
+    return (int64_t)x->n;
 }
