@@ -176,6 +176,26 @@ def constants(model):
     return {t.name: onnx.numpy_helper.to_array(t).tobytes() for t in onnx.load(model).graph.initializer}
 
 
+def floats(check):
+    """What of a result's bytes stayed float, counted by NumPy, in the report and on the screen."""
+    source, new = check.folder / "transformers.js", check.folder / "floats.new"
+    for rules, why in (([], "its table is small"), (["--set", "op:Gather=float"], "by the rule op:Gather")):
+        shutil.rmtree(new, ignore_errors=True)
+        said = call(check, source, "-o", new, "--json", check.folder / "floats.json", *rules).stdout
+        m, = json.loads((check.folder / "floats.json").read_text())["models"]
+        path = new / m["result"]
+        graph, want = onnx.load(path).graph, {}
+        for t in graph.initializer:
+            reader = next((n for n in graph.node if t.name in n.input), None)
+            if t.data_type == onnx.TensorProto.FLOAT and reader and reader.op_type in ("Gather", "MatMul"):
+                want[reader.op_type] = want.get(reader.op_type, 0) + 4 * int(np.prod(t.dims))
+        want = {op: n for op, n in want.items() if n >= 0.05 * path.stat().st_size}
+        check.hold(f"floats {len(rules)}: rows", {x["op"]: x["bytes"] for x in m["float_bytes"]} == want and want, f"{m['float_bytes']} {want}")
+        share = sum(want.values()) / path.stat().st_size
+        check.hold(f"floats {len(rules)}: why", all(x["why"].startswith(why) for x in m["float_bytes"]), str(m["float_bytes"]))
+        check.hold(f"floats {len(rules)}: screen", f"{m['result']}: {100 * share:.0f} % of its bytes are float: Gather (" in said and why in said, said)
+
+
 def samples(check):
     """Of a folder with several models each may have its own."""
     source = check.folder / "optimum"
@@ -537,7 +557,7 @@ def tutorial(check):
 def main():
     args = options(__doc__).parse_args()
     with Checker(args) as check:
-        for part in (kinds, configuration, sharing, samples, audits, mistakes, cache, killed, loaders, tutorial):
+        for part in (kinds, configuration, sharing, floats, samples, audits, mistakes, cache, killed, loaders, tutorial):
             part(check)
         return check.finish()
 

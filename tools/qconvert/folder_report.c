@@ -59,11 +59,31 @@ static void print_files(const oct_item *report, FILE *f)
         oct_print(f, "copied: %d other file%s\n", copied, copied == 1 ? "" : "s");
 }
 
+/* "model.onnx: 41 % of its bytes are float: Gather (wte: its table is small)" */
+static void print_floats(const oct_item *m, FILE *f)
+{
+    const oct_item *floats = oct_item_at(m, "float_bytes");
+    double share = 0;
+    for (const oct_item *x = NULL; (x = oct_item_next(floats, x));)
+        share += oct_item_number(x, "share");
+    if (share > 0)
+        oct_print(f, "%s: %.0f %% of its bytes are float: ", oct_item_text(m, "result"), 100 * share);
+    for (const oct_item *x = NULL; (x = oct_item_next(floats, x));) {
+        const char *why = oct_item_text(x, "why"), *op = oct_item_text(x, "op");
+        oct_print(f, "%s%s (%s%s%s)", x == oct_item_of(floats, 0) ? "" : ", ", *op ? op : "in nested graphs",
+                  oct_item_text(x, "largest"), why ? ": " : "", why ? why : "");
+    }
+    if (share > 0)
+        oct_print(f, "\n");
+}
+
 static oct_status print(oct_cli *cli, const oct_item *report, oct_err *err)
 {
     FILE *f = oct_cli_result(cli);
     OCT_TRY(print_models(report, f, err));
     print_files(report, f);
+    for (const oct_item *m = NULL; (m = oct_item_next(oct_item_at(report, "models"), m));)
+        print_floats(m, f);
     for (const oct_item *m = NULL; (m = oct_item_next(oct_item_at(report, "models"), m));)
         if (oct_item_text(m, "shared_data"))
             oct_print(f, "%s shares %s\n", oct_item_text(m, "result"), oct_item_text(m, "shared_data"));

@@ -240,6 +240,7 @@ static void put_floats(oct_json *j, const void *row)
     oct_json_int(j, "bytes", (int64_t)f->bytes);
     oct_json_num(j, "share", f->share);
     oct_json_str(j, "largest", f->largest);
+    oct_json_str(j, "why", f->why);
 }
 
 void oct_report_change(oct_json *j, const void *row)

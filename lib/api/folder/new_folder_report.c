@@ -41,6 +41,10 @@ static void put_model(oct_json *j, const void *row)
     oct_json_int(j, "bytes_before", (int64_t)d->m->bytes);
     oct_json_int(j, "bytes_after", d->copied ? (int64_t)d->m->bytes : oct_item_whole(r, "size_bytes.after"));
     oct_json_str(j, "shared_data", d->pool ? d->pool->path : NULL);
+    oct_json_open(j, "float_bytes", '[');
+    for (const oct_item *f = NULL; (f = oct_item_next(oct_item_at(r, "float_bytes"), f));)
+        oct_json_item(j, NULL, f);
+    oct_json_close(j);
     oct_json_int(j, "layers_with_weights", oct_item_whole(r, "layers_with_weights"));
     oct_json_int(j, "int8_layers", oct_item_whole(r, "int8_layers"));
     oct_json_int(j, "half_layers", oct_item_whole(r, "half_layers"));
