@@ -100,3 +100,8 @@ oct_status oct_beside_ends(const char *model, oct_arena *arena, oct_text_ends *e
     }
     return OCT_OK;
 }
+
+oct_status oct_beside_tokenizer(const char *model, oct_arena *arena, const char **path, oct_err *err)
+{
+    return find(model, "tokenizer.json", arena, path, err);
+}

@@ -20,4 +20,7 @@ typedef struct oct_text_ends {
  * path; NULL, or a stream: nothing is beside it. OCT_EMALFORMED: such a file is no JSON, or holds no ids there. */
 oct_status oct_beside_ends(const char *model, oct_arena *arena, oct_text_ends *ends, oct_err *err);
 
+/* The path of tokenizer.json, in the arena; NULL: there is none. */
+oct_status oct_beside_tokenizer(const char *model, oct_arena *arena, const char **path, oct_err *err);
+
 #endif

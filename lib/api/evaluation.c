@@ -208,7 +208,7 @@ oct_status oct_evaluation_open_samples(oct_evaluation *s, oct_err *err)
     const char *words = oct_source_preprocess_words(s->src);
     if (words && words[0])
         oct_say(s->h.voice, 1, "preprocessing: %s", words);
-    oct_samples_say_generated(s->h.voice, &s->samples);
+    oct_samples_say_beside(s->h.voice, &s->samples);
     oct_samples_say_chosen(s->h.voice, s->src);
     return OCT_OK;
 }

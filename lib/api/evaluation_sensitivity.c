@@ -44,7 +44,7 @@ static oct_status measure(measurement *s, const char *file, oct_err *err)
     s->c.o.job.target = s->target;
     oct_conversion_take(&s->c, s->model);
     OCT_TRY(oct_samples_open(s->model->graph, &samples, 0, &s->src, err));
-    oct_samples_say_generated(v, &samples);
+    oct_samples_say_beside(v, &samples);
     oct_samples_say_chosen(v, s->src);
     OCT_TRY(oct_conversion_adopt(&s->c, s->src, s->quantized->graph, &s->found, err));
     oct_samples_say_bad(v, s->src);

@@ -2,8 +2,11 @@
 #include "api/samples_int.h"
 
 #include "api/beside.h"
+#include "base/io.h"
+#include "base/json_tree.h"
 #include "base/mem.h"
 #include "base/number_text.h"
+#include "data/readers/readers.h"
 #include "eval/run/decoder_inputs.h"
 #include "eval/run/generate.h"
 #include "passes/input_pixels.h"
@@ -100,6 +103,56 @@ static int64_t texts_of(const oct_samples *d)
     return d->of.generate && d->hold && n < INT64_MAX / 2 ? n + (n + 3) / 4 : n;
 }
 
+/* What the first line of a file that is not blank holds: -1: it is no file of lines; 0: token ids, or values; 1: a
+ * text, alone or as a member of a JSON object. */
+static int holds_texts(const char *spec)
+{
+    const bool plain = oct_has_suffix(spec, ".txt");
+    oct_map m;
+    int is = -1;
+    if ((!plain && !oct_has_suffix(spec, ".jsonl") && !oct_has_suffix(spec, ".ndjson")) || oct_path_is_stream(spec) ||
+        oct_map_open(&m, spec, NULL) != OCT_OK)
+        return -1;
+    const char *t = (const char *)m.data, *end = t + m.size;
+    for (; t < end && strchr(" \t\r\n", *t) && *t; t++)
+        ;
+    const char *stop = t < end ? memchr(t, '\n', (size_t)(end - t)) : NULL;
+    const size_t n = (size_t)((stop ? stop : end) - t);
+    oct_tree *root = NULL;
+    oct_err ignored = OCT_ERR_INIT;
+    if (n && *t == '{' && oct_tree_parse(t, n, "", &root, &ignored) == OCT_OK)
+        is = oct_tree_text(oct_tree_member(root, "text")) != NULL;
+    else if (n && plain)
+        for (size_t i = is = 0; i < n && !is; i++)
+            is = !t[i] || !strchr("0123456789 \t\r,[]", t[i]);
+    oct_tree_free(root);
+    oct_map_close(&m);
+    return is;
+}
+
+/* Takes the tokenizer beside the model for texts, where the steps name none and no file of lines holds ids. */
+static oct_status find_tokenizer(oct_samples *d, oct_err *err)
+{
+    int texts = 0;
+    const char *path = NULL;
+    d->tokenizer[0] = 0;
+    for (size_t i = 0; i < d->of.preprocess.n; i++)
+        if (strstr(d->of.preprocess.v[i], "tokenizer="))
+            return OCT_OK;
+    for (size_t i = 0; i < d->of.data.n; i++) {
+        const int is = holds_texts(d->of.data.v[i]);
+        if (is == 0)
+            return OCT_OK;
+        texts += is > 0;
+    }
+    oct_arena *a = texts ? oct_arena_create() : NULL;
+    const oct_status s = !texts ? OCT_OK : a ? oct_beside_tokenizer(d->model, a, &path, err) : oct_nomem(err);
+    if (path && strlen(path) < sizeof d->tokenizer && !strchr(path, ':')) /* as a step can name it */
+        strcpy(d->tokenizer, path);
+    oct_arena_destroy(a);
+    return s;
+}
+
 /* The samples as they are asked for; tokens are generated after them later. */
 static oct_status open_given(const oct_input_desc *in, size_t n, oct_samples *d, int threads, oct_source **src,
                              oct_err *err)
@@ -107,12 +160,21 @@ static oct_status open_given(const oct_input_desc *in, size_t n, oct_samples *d,
     const char *states[OCT_STATES_MAX];
     for (size_t i = 0; i < d->n_state; i++)
         states[i] = in[d->state[i].input].name;
+    char step[sizeof d->tokenizer + 16];
+    const char **steps = oct_calloc(d->of.preprocess.n + 1, sizeof *steps);
+    oct_status s = steps ? find_tokenizer(d, err) : oct_nomem(err);
+    for (size_t i = 0; i < d->of.preprocess.n && s == OCT_OK; i++)
+        steps[i] = d->of.preprocess.v[i];
+    if (s == OCT_OK && *d->tokenizer) {
+        snprintf(step, sizeof step, "tokenizer=%s", d->tokenizer);
+        steps[d->of.preprocess.n] = step;
+    }
     oct_source_options o = { .states = states,
                              .n_states = d->n_state,
                              .specs = d->of.data.v,
                              .n_specs = d->of.data.n,
-                             .preprocess = d->of.preprocess.v,
-                             .n_preprocess = d->of.preprocess.n,
+                             .preprocess = steps,
+                             .n_preprocess = d->of.preprocess.n + (*d->tokenizer != 0),
                              .inputs = in,
                              .n_inputs = n,
                              .labels = d->of.labels,
@@ -126,7 +188,10 @@ static oct_status open_given(const oct_input_desc *in, size_t n, oct_samples *d,
                              .threads = threads,
                              .synthetic = d->synthetic,
                              .given = d->of.get ? d->given : NULL };
-    return oct_source_open(&o, src, err);
+    if (s == OCT_OK)
+        s = oct_source_open(&o, src, err);
+    oct_free(steps);
+    return s;
 }
 
 /* Lets prompts be longer than the step of one token that a decoder takes: it reads them token by token. dims: [n], room
@@ -327,9 +392,11 @@ void oct_samples_say_chosen(oct_voice v, const oct_source *src)
                 asked);
 }
 
-void oct_samples_say_generated(oct_voice v, const oct_samples *s)
+void oct_samples_say_beside(oct_voice v, const oct_samples *s)
 {
     const oct_generated *x = &s->made_of;
+    if (*s->tokenizer)
+        oct_say(v, 0, "samples: texts become token ids by %s, as no tokenizer is given", s->tokenizer);
     if (s->of.generate && x->file)
         oct_say(v, 0, "samples: %lld of %lld texts end before %lld more token%s, by the eos_token_id of %s",
                 (long long)x->ended, (long long)x->texts, (long long)s->of.generate, s->of.generate == 1 ? "" : "s",

@@ -30,6 +30,7 @@ typedef struct oct_samples {
     size_t n_state;
     const char *model;     /* the path of the model, for what stands beside it (api/beside.h); NULL: it has none */
     oct_generated made_of; /* how tokens were generated, once the samples are open */
+    char tokenizer[256]; /* the file beside the model that makes ids of texts, as none was given; "": it is not used */
 } oct_samples;
 
 /* OCT_EUSAGE: numbers out of their range, or samples that are given twice. */
@@ -48,9 +49,9 @@ oct_status oct_samples_open(const oct_graph *g, oct_samples *s, int threads, oct
  * preprocessing makes other numbers of them than it takes. Faults in the steps are left to those who open the
  * samples. */
 void oct_samples_warn_pixels(oct_voice v, const oct_graph *g, octet_texts preprocess);
-/* Says how many texts ended early, where something says what ends them; the same as member `generated` of a report, of
- * samples that are generated. */
-void oct_samples_say_generated(oct_voice v, const oct_samples *s);
+/* Says what was found beside the model: the tokenizer, and how many texts ended early by the ids there; the latter as
+ * member `generated` of a report, of samples that are generated. */
+void oct_samples_say_beside(oct_voice v, const oct_samples *s);
 void oct_samples_put_generated(oct_json *j, const oct_samples *s);
 /* Says which samples were chosen, if not all are used. */
 void oct_samples_say_chosen(oct_voice v, const oct_source *src);

@@ -196,6 +196,24 @@ def floats(check):
         check.hold(f"floats {len(rules)}: screen", f"{m['result']}: {100 * share:.0f} % of its bytes are float: Gather (" in said and why in said, said)
 
 
+def texts(check):
+    """Texts become ids by the folder's own tokenizer, where none is given; lines of ids stay ids."""
+    rng = np.random.default_rng(5)
+    for kind in ("transformers.js", "genai"):
+        rows = [rng.integers(20, 200, 8).tolist() for _ in range(12)]
+        said, models = {}, {}
+        for name, lines in (("ids.jsonl", [json.dumps({"input_ids": r}) for r in rows]), ("ids.txt", [" ".join(map(str, r)) for r in rows]),
+                            ("texts.txt", [folders.text_of(r) for r in rows]), ("texts.jsonl", [json.dumps({"text": folders.text_of(r)}) for r in rows])):
+            data, new = check.folder / name, check.folder / "texts.new"
+            data.write_text("\n".join(lines) + "\n")
+            shutil.rmtree(new, ignore_errors=True)
+            said[name] = call(check, check.folder / kind, "-o", new, "--data", data).stderr
+            models[name] = [t.SerializeToString() for p in sorted(new.rglob("*.onnx")) for t in onnx.load(p).graph.initializer]
+        check.hold(f"texts: {kind}: the same weights as from ids", models["ids.jsonl"] and all(m == models["ids.jsonl"] for m in models.values()), str(said))
+        line = "tokenizer.json, as no tokenizer is given"
+        check.hold(f"texts: {kind}: a line says so", [line in s for s in said.values()] == [False, False, True, True], str(said))
+
+
 def samples(check):
     """Of a folder with several models each may have its own."""
     source = check.folder / "optimum"
@@ -367,7 +385,7 @@ def audits(check):
     done = subprocess.run([*pair, "--min-sqnr", "60"], capture_output=True, text=True)
     check.hold("audit: a gate", done.returncode == 1 and [v["verdict"] for v in json.loads(report.read_text())["variants"]] == ["misses a gate"], done.stderr)
     words = check.folder / "words.txt"
-    words.write_text("ba be bi\nbo bu ba\n")
+    words.write_text("4 5 6\nbo bu ba\n")
     done = subprocess.run([*pair[:3], "--data", words], capture_output=True, text=True)
     check.hold("audit: samples that suit none", done.returncode == 4 and "not a token id" in done.stderr and "hint: tokenizer=" in done.stderr, done.stderr)
     done = subprocess.run([check.qeval, pair[1], "--data", texts], capture_output=True, text=True)
@@ -557,7 +575,7 @@ def tutorial(check):
 def main():
     args = options(__doc__).parse_args()
     with Checker(args) as check:
-        for part in (kinds, configuration, sharing, floats, samples, audits, mistakes, cache, killed, loaders, tutorial):
+        for part in (kinds, configuration, sharing, floats, texts, samples, audits, mistakes, cache, killed, loaders, tutorial):
             part(check)
         return check.finish()
 

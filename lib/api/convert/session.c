@@ -631,7 +631,7 @@ static oct_status take(oct_session *s, oct_err *err)
     s->c.o.n_states = d->of.generate ? 0 : d->n_state; /* generated samples have theirs */
     s->c.o.states = d->state;
     OCT_TRY(oct_samples_open(s->c.m->graph, d, 0, &s->src, err));
-    oct_samples_say_generated(s->h.voice, d);
+    oct_samples_say_beside(s->h.voice, d);
     return OCT_OK;
 }
 
