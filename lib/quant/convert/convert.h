@@ -246,14 +246,15 @@ typedef struct oct_culprits {
 /* A larger budget of mixed precision with which the outputs would be of use, tried in the simulation. */
 typedef struct oct_remedy {
     double budget; /* share of the multiply-accumulates; 0: none was found, or none was needed */
-    double sqnr;   /* dB that the outputs had */
+    double sqnr;   /* dB that the outputs had, on the samples that judge; NAN: not measured */
 } oct_remedy;
 
-/* The scheme dynamic in place of static, tried in the simulation. */
+/* The scheme dynamic in place of static, tried in the simulation and, where it gains there, at the outputs. */
 #define OCT_DYNAMIC_GAIN 3.0 /* dB that it must gain to be worth a word */
 typedef struct oct_dynamic_trial {
     bool gains;           /* it gains that, and no metric that decides is worse; false also where it was not tried */
-    double before, sqnr;  /* dB of the outputs as decided, and with it */
+    double sqnr;          /* dB of the outputs with it, on the samples that judge; NAN: not measured */
+    bool scaled;          /* methods for static layers have scaled the graph, which the command would not do: a guess */
     double larger;        /* bytes of the weights with it, as a factor */
     oct_eval_score score; /* with it, by the metric that decides; metric NULL: none does */
 } oct_dynamic_trial;
@@ -361,6 +362,7 @@ typedef struct oct_conversion {
     oct_culprits culprits;
     oct_remedy remedy;
     oct_dynamic_trial dynamic;
+    double stored; /* dB of the outputs with the scheme stored, where that may be named; 0 or NAN: not measured */
     oct_promotion *promoted;
     size_t n_promoted;
     uint64_t size_before, size_after; /* bytes of the files, external data included */

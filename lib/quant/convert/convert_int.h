@@ -159,6 +159,10 @@ oct_status oct_conversion_kept(oct_conversion *c, const oct_graph *fl, oct_kept_
 /* Compares two graphs on the samples of a pick, by errors alone. The caller frees *r, and picks all again. */
 oct_status oct_conversion_errors(oct_conversion *c, const oct_eval_model models[2], const oct_pick *pick,
                                  oct_eval_result **r, oct_err *err);
+/* The SQNR of the outputs with the current decisions, as the result is judged: of what is named to a user. The
+ * simulation sees other samples, and values before functions like Softmax. NAN: they cannot be compared. All samples
+ * are picked afterwards. */
+oct_status oct_conversion_at_outputs(oct_conversion *c, double *sqnr, oct_err *err);
 /* How many samples suffice to judge a graph; 0: all. */
 int64_t oct_enough_to_judge(const oct_graph *g);
 /* The reason why the result cannot be compared with float graph fl over the samples; NULL: it can. */

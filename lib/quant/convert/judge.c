@@ -6,6 +6,7 @@
 #include "quant/convert/convert_int.h"
 
 #include "eval/metrics/metric.h"
+#include "quant/job/annotate.h"
 #include "runtime/runnable.h"
 
 #include <math.h>
@@ -188,6 +189,30 @@ oct_status oct_conversion_errors(oct_conversion *c, const oct_eval_model models[
         s = oct_eval(models, 2, c->src, &o, r, err);
     oct_pool_destroy(pool);
     return s;
+}
+
+oct_status oct_conversion_at_outputs(oct_conversion *c, double *sqnr, oct_err *err)
+{
+    oct_graph *g;
+    oct_eval_result *r = NULL;
+    oct_err why = OCT_ERR_INIT;
+    *sqnr = NAN;
+    if (oct_conversion_unjudged(c, c->m->graph))
+        return OCT_OK;
+    OCT_TRY(oct_conversion_settle(c, err));
+    OCT_TRY(oct_quantized_copy(c->job, &g, err));
+    const oct_pick pick = oct_pick_judging(c, c->m->graph);
+    const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, { c->o.name, g, 0 } };
+    const oct_status s = oct_conversion_errors(c, models, &pick, &r, &why);
+    if (s == OCT_OK)
+        *sqnr = r->models[1].sqnr_db;
+    oct_eval_free(r);
+    oct_graph_destroy(g);
+    if (s != OCT_OK && s != OCT_EMALFORMED && s != OCT_EUNSUPPORTED) { /* these are said of the result */
+        *err = why;
+        return s;
+    }
+    return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
 }
 
 /* Ranges and choices may fit the samples that made them far better than others. About as many of them as judged tell

@@ -226,17 +226,19 @@ oct_cure oct_conversion_cure(const oct_conversion *c)
 {
     const oct_sensitivity *s = c->sensitivity;
     const oct_dynamic_trial *d = &c->dynamic;
-    const bool budget = c->remedy.budget > 0, stored = s && c->o.job.scheme != OCT_SCHEME_STORED &&
-                                                       s->weights.sqnr >= USEFUL_DB && s->weights.sqnr > c->sqnr;
+    const bool budget = c->remedy.budget > 0 && c->remedy.sqnr > c->sqnr,
+               dynamic = d->gains && d->sqnr >= c->sqnr + OCT_DYNAMIC_GAIN, tried = c->stored > 0,
+               stored = s && c->o.job.scheme != OCT_SCHEME_STORED &&
+                        (tried ? c->stored : s->weights.sqnr) >= fmax(USEFUL_DB, c->sqnr);
     if (c->o.writable) /* another form of file, which has no other scheme */
         return (oct_cure){ .budget = budget ? ceil(100 * c->remedy.budget) : 0, .sqnr = budget ? c->remedy.sqnr : NAN };
     /* Stored weights and layers in float gain no time, so that they come after dynamic ranges that are of use. */
-    if (d->gains && (d->sqnr >= USEFUL_DB || (!stored && !(budget && c->remedy.sqnr >= d->sqnr))))
-        return (oct_cure){ .scheme = "dynamic", .sqnr = d->sqnr };
+    if (dynamic && (d->sqnr >= USEFUL_DB || (!stored && !(budget && c->remedy.sqnr >= d->sqnr))))
+        return (oct_cure){ .scheme = "dynamic", .sqnr = d->scaled ? NAN : d->sqnr };
     if (budget)
         return (oct_cure){ .budget = ceil(100 * c->remedy.budget), .sqnr = c->remedy.sqnr };
     if (stored)
-        return (oct_cure){ .scheme = "stored", .sqnr = s->weights.sqnr };
+        return (oct_cure){ .scheme = "stored", .sqnr = tried && !d->scaled ? c->stored : NAN };
     return (oct_cure){ .scheme = c->o.job.scheme == OCT_SCHEME_FP16 ? NULL : "fp16", .sqnr = NAN };
 }
 
@@ -264,9 +266,9 @@ static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
     if (!x.scheme && x.budget > 0)
         snprintf(text, REMEDY_TEXT, "--budget %.0f leaves more layers float, with %.1f dB when it was tried", x.budget,
                  x.sqnr);
-    else if (is_dynamic(&x))
+    else if (is_dynamic(&x) && !isnan(x.sqnr))
         snprintf(text, REMEDY_TEXT, "--scheme dynamic has %.1f dB when it was tried, instead of %.1f, %s", x.sqnr,
-                 c->dynamic.before, size_of_dynamic(&c->dynamic, size));
+                 c->sqnr, size_of_dynamic(&c->dynamic, size));
     else if (x.scheme && isnan(x.sqnr))
         snprintf(text, REMEDY_TEXT, "--scheme %s loses less (a guess)", x.scheme);
     else if (x.scheme)

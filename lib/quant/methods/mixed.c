@@ -468,8 +468,10 @@ static oct_status look_for_remedy(oct_conversion *c, oct_trial *t, oct_method_re
         OCT_TRY(attempt(c, t, A_TRY, r, err));
         if (t->won)
             OCT_TRY(is_poor(c, x, r->after, &poor, err));
-        if (t->won && !poor && isfinite(r->after)) /* a model that is float throughout is no remedy */
-            c->remedy = (oct_remedy){ .budget = x->spent, .sqnr = r->after };
+        if (t->won && !poor && isfinite(r->after)) { /* a model that is float throughout is no remedy */
+            c->remedy.budget = x->spent;
+            OCT_TRY(oct_conversion_at_outputs(c, &c->remedy.sqnr, err));
+        }
         if (t->won)
             give_back(t, c);
         x->spent = spent;
