@@ -1,5 +1,5 @@
 /* tests/unit/folder.h -- a folder for the files that a program of tests writes; it goes with all of them at the end:
- *   return cmocka_run_group_tests(tests, folder_make, folder_remove); */
+ *   TEST_GROUP(folder_make, folder_remove); */
 #ifndef OCT_TESTS_FOLDER_H
 #define OCT_TESTS_FOLDER_H
 

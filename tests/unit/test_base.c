@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 /* Ten thousand names keep their first number, and no other name has one. */
-static void names_have_numbers(void **state)
+TEST(names_have_numbers)
 {
     enum { MANY = 10000 };
     oct_arena *a = oct_arena_create();
@@ -49,7 +49,7 @@ static void names_have_numbers(void **state)
     oct_arena_destroy(a);
 }
 
-static void words_know_their_place(void **state)
+TEST(words_know_their_place)
 {
     static const char *const known[] = { "static", "float" };
     oct_err err = OCT_ERR_INIT;
@@ -103,7 +103,7 @@ static oct_status read_rule(const char *text, words_rule *r, oct_arena *a, oct_e
 }
 
 /* A table of keys reads values of every kind, and says what is wrong with a text, and where. */
-static void words_read_by_tables(void **state)
+TEST(words_read_by_tables)
 {
     static const char *const wrong[][2] = {
         { "name x\nordr last", "f:2:1: there is no key 'ordr'" },
@@ -140,7 +140,7 @@ static void words_read_by_tables(void **state)
 }
 
 /* Texts in quotes, whole numbers of 64 bits, and float32. */
-static void words_have_kinds(void **state)
+TEST(words_have_kinds)
 {
     static const char *const bad[] = { "a", "\"a", "\"\\z\"", "\"\\x00\"", "\"\\x4\"", "\"\\" };
     oct_arena *a = oct_arena_create();
@@ -175,7 +175,7 @@ static void words_have_kinds(void **state)
 }
 
 /* A file of two sections, byte by byte; FNV-1a is computed here anew. */
-static void sections_are_these_bytes(void **state)
+TEST(sections_are_these_bytes)
 {
     static const oct_sections_form form = { "octet-test", 7, "a test", "make it again" },
                                    next = { "octet-test", 8, "", "" };
@@ -225,7 +225,7 @@ static void sections_are_these_bytes(void **state)
     unlink(path);
 }
 
-static void texts_of_bytes_end_in_themselves(void **state)
+TEST(texts_of_bytes_end_in_themselves)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_buf_add_text(&b, NULL);
@@ -249,7 +249,7 @@ static void texts_of_bytes_end_in_themselves(void **state)
 }
 
 /* The digests are Python's hashlib's; lengths around the ends of blocks, taken in parts of many sizes. */
-static void digests_are_sha256(void **state)
+TEST(digests_are_sha256)
 {
     static const struct {
         size_t n;
@@ -280,7 +280,7 @@ static void digests_are_sha256(void **state)
 }
 
 /* The first byte is the lowest, and no sign spreads from a byte above 127. */
-static void numbers_have_their_bytes(void **state)
+TEST(numbers_have_their_bytes)
 {
     static const uint8_t le[] = { 0xf1, 0xe2, 0xd3, 0xc4, 0xb5, 0xa6, 0x97, 0x88 };
     const uint64_t v = UINT64_C(0x8897a6b5c4d3e2f1);
@@ -297,7 +297,7 @@ static void numbers_have_their_bytes(void **state)
     oct_buf_free(&b);
 }
 
-static void sizes_overflow(void **state)
+TEST(sizes_overflow)
 {
     size_t n;
     assert_false(oct_mul_size(SIZE_MAX, 2, &n));
@@ -309,7 +309,7 @@ static void sizes_overflow(void **state)
     assert_null(oct_calloc(SIZE_MAX / 2, 4));
 }
 
-static void arena_aligns_and_keeps(void **state)
+TEST(arena_aligns_and_keeps)
 {
     oct_arena *a = oct_arena_create();
     char *first = oct_arena_strdup(a, "kept");
@@ -369,7 +369,7 @@ static void fill_and_check(oct_arena *a, long most)
     assert_string_equal(small, "kept");
 }
 
-static void large_blocks_leave_memory(void **state)
+TEST(large_blocks_leave_memory)
 {
     const long before = memory_of("RssAnon:");
     oct_arena *a = oct_arena_create();
@@ -382,7 +382,7 @@ static void large_blocks_leave_memory(void **state)
     oct_spill_close();
 }
 
-static void large_blocks_without_a_file_stay(void **state)
+TEST(large_blocks_without_a_file_stay)
 {
     oct_arena *a = oct_arena_create();
     oct_spill_open("no/such/folder/x", 0);
@@ -430,7 +430,7 @@ static void *touched(size_t size, int byte)
     return p;
 }
 
-static void large_blocks_are_used_again(void **state)
+TEST(large_blocks_are_used_again)
 {
     const size_t size = 3 << 20;
     oct_free(touched(size, 1));
@@ -446,7 +446,7 @@ static void large_blocks_are_used_again(void **state)
     oct_free(b);
 }
 
-static void waiting_blocks_do_not_add_to_the_peak(void **state)
+TEST(waiting_blocks_do_not_add_to_the_peak)
 {
     const size_t most = 48 << 20, start = resident_bytes();
     if (!blocks_wait() || start == 0)
@@ -462,7 +462,7 @@ static void waiting_blocks_do_not_add_to_the_peak(void **state)
     }
 }
 
-static void failing_allocation_is_reported(void **state)
+TEST(failing_allocation_is_reported)
 {
     oct_alloc_fail_at(1);
     assert_null(oct_arena_create());
@@ -475,7 +475,7 @@ static void failing_allocation_is_reported(void **state)
     oct_alloc_fail_at(0);
 }
 
-static void half_floats_round_trip(void **state)
+TEST(half_floats_round_trip)
 {
     for (uint32_t h = 0; h < 65536; h++) {
         float f = oct_f16_to_f32((uint16_t)h);
@@ -494,7 +494,7 @@ static void half_floats_round_trip(void **state)
 
 /* Every pair of neighbours: what lies between goes to the nearer one, the middle to the even one; zero's neighbours are
  * denormals. */
-static void half_floats_are_nearest(void **state)
+TEST(half_floats_are_nearest)
 {
     for (uint32_t h = 0; h < 0x7bff; h++) {
         const float a = oct_f16_to_f32((uint16_t)h), b = oct_f16_to_f32((uint16_t)(h + 1)), middle = (a + b) / 2;
@@ -512,7 +512,7 @@ static void half_floats_are_nearest(void **state)
     }
 }
 
-static void float_text_is_shortest(void **state)
+TEST(float_text_is_shortest)
 {
     char t[32];
     assert_string_equal(oct_f32_text(t, 0.1f), "0.1");
@@ -524,7 +524,7 @@ static void float_text_is_shortest(void **state)
     assert_string_equal(oct_f64_text(t, 0.1), "0.1");
 }
 
-static void json_escapes_and_nests(void **state)
+TEST(json_escapes_and_nests)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
@@ -544,7 +544,7 @@ static void put_number(oct_json *j, const void *row)
     oct_json_int(j, "n", *(const int *)row);
 }
 
-static void json_lists(void **state)
+TEST(json_lists)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
@@ -584,7 +584,7 @@ static void put_sample(oct_json *j)
     oct_json_close(j);
 }
 
-static void documents(void **state)
+TEST(documents)
 {
     oct_buf text = OCT_BUF_INIT, again = OCT_BUF_INIT;
     oct_document *d = oct_document_create();
@@ -624,7 +624,7 @@ static void documents(void **state)
 }
 
 /* A document for which memory ran out is none. */
-static void documents_without_memory(void **state)
+TEST(documents_without_memory)
 {
     for (size_t n = 1; n < 4; n++) {
         oct_document *d = oct_document_create();
@@ -642,7 +642,7 @@ static void documents_without_memory(void **state)
     }
 }
 
-static void json_is_utf8(void **state)
+TEST(json_is_utf8)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
@@ -664,7 +664,7 @@ static void cleaned(const char *text, bool ascii, const char *want)
     oct_buf_free(&b);
 }
 
-static void texts_are_cleaned(void **state)
+TEST(texts_are_cleaned)
 {
     cleaned("::set-output name=a::b", false, "\\x3a:set-output name=a::b"); /* commands of a workflow */
     cleaned("a ::b ##[error]c a::b :: x", false, "a \\x3a:b \\x23#[error]c a::b :: x");
@@ -686,7 +686,7 @@ static void texts_are_cleaned(void **state)
     cleaned("x##[error]y", false, "x\\x23#[error]y");
 }
 
-static void output_appears_only_on_commit(void **state)
+TEST(output_appears_only_on_commit)
 {
     char dir[] = "/tmp/oct_base_XXXXXX", path[64];
     assert_non_null(mkdtemp(dir));
@@ -716,7 +716,7 @@ static void output_appears_only_on_commit(void **state)
 }
 
 /* Nothing waits for the other end of a FIFO; a descriptor's name is as good as the descriptor. */
-static void only_files_are_opened(void **state)
+TEST(only_files_are_opened)
 {
     char dir[] = "/tmp/oct_base_XXXXXX", fifo[64], name[64], got[8];
     int fd, ends[2];
@@ -754,7 +754,7 @@ static void only_files_are_opened(void **state)
 }
 
 /* Pages that were forgotten read as before; ranges outside of the map are left alone. */
-static void forgotten_pages_come_back(void **state)
+TEST(forgotten_pages_come_back)
 {
     enum { BYTES = 100000 };
     char path[] = "/tmp/octet_test_XXXXXX";
@@ -779,7 +779,7 @@ static void forgotten_pages_come_back(void **state)
     unlink(path);
 }
 
-static void full_disk_is_an_error(void **state)
+TEST(full_disk_is_an_error)
 {
     if (!oct_path_exists("/dev/full")) {
         print_message("# a full disk: not tried without /dev/full\n");
@@ -800,7 +800,7 @@ static void add_range(void *arg, size_t begin, size_t end, size_t thread)
         seen[i]++;
 }
 
-static void pool_covers_each_item_once(void **state)
+TEST(pool_covers_each_item_once)
 {
     for (int threads = 1; threads <= 4; threads++) {
         oct_pool *p = oct_pool_create(threads);
@@ -829,7 +829,7 @@ static void wait_for_others(void *arg, size_t begin, size_t end, size_t thread)
         sched_yield();
 }
 
-static void pool_takes_over_from_a_slow_thread(void **state)
+TEST(pool_takes_over_from_a_slow_thread)
 {
     oct_pool *p = oct_pool_create(3);
     stall s = { 0 };
@@ -871,7 +871,7 @@ static void wait_for_call(void *arg, size_t begin, size_t end, size_t thread)
 }
 
 /* A call that finds the threads at work for another one does not wait for them. */
-static void pool_keeps_no_other_caller_waiting(void **state)
+TEST(pool_keeps_no_other_caller_waiting)
 {
     crossing c = { .pool = oct_pool_create(2) };
     oct_pool_for(c.pool, 2, 1, wait_for_call, &c);
@@ -930,7 +930,7 @@ static void on_the_caller(void *context, size_t n, void (*work)(void *arg, size_
         work(arg, i);
 }
 
-static void pool_on_threads_of_others(void **state)
+TEST(pool_on_threads_of_others)
 {
     for (int lanes = 1; lanes <= 5; lanes++) {
         oct_pool *p = oct_pool_create_on(lanes, on_own_threads);
@@ -949,7 +949,7 @@ static void pool_on_threads_of_others(void **state)
 }
 
 /* Where nobody joins, as in a program with one thread, most calls are not divided any more. */
-static void pool_stops_asking_when_nobody_joins(void **state)
+TEST(pool_stops_asking_when_nobody_joins)
 {
     oct_pool *p = oct_pool_create_on(4, on_the_caller);
     divided = 0;
@@ -985,7 +985,7 @@ static oct_status odd_ones_fail(void *arg, size_t item, size_t thread, oct_err *
 }
 
 /* Which of several failures is told does not depend on the threads. */
-static void pool_tells_the_first_failure(void **state)
+TEST(pool_tells_the_first_failure)
 {
     for (int threads = 1; threads <= 4; threads++) {
         oct_pool *p = oct_pool_create(threads);
@@ -1001,7 +1001,7 @@ static void pool_tells_the_first_failure(void **state)
     }
 }
 
-static void pool_without_threads_is_none(void **state)
+TEST(pool_without_threads_is_none)
 {
     struct rlimit was, little;
     const size_t now = address_space();
@@ -1018,7 +1018,7 @@ static void pool_without_threads_is_none(void **state)
     assert_null(p);
 }
 
-static void errors_gather_context(void **state)
+TEST(errors_gather_context)
 {
     oct_err err = OCT_ERR_INIT;
     assert_int_equal(oct_fail(&err, OCT_EMALFORMED, "input '%s'", "w"), OCT_EMALFORMED);
@@ -1053,7 +1053,7 @@ static size_t torn(const char *s)
 }
 
 /* Texts that do not fit end between characters, wherever the limit falls. */
-static void errors_are_cut_between_characters(void **state)
+TEST(errors_are_cut_between_characters)
 {
     static const char *const letters[] = { "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80" };
     char long_name[1200];
@@ -1089,7 +1089,7 @@ typedef struct converted {
 } converted;
 
 /* What a type holds is computed by hand: its digits, and its largest number. */
-static void conversions_change_no_value(void **state)
+TEST(conversions_change_no_value)
 {
     static const converted cases[] = {
         { OCT_S64, OCT_F32, 0, (1 << 24), OCT_OK },
@@ -1137,7 +1137,7 @@ static oct_status fails_within(oct_err *err)
     return OCT_OK;
 }
 
-static void failures_are_forwarded(void **state)
+TEST(failures_are_forwarded)
 {
     oct_err err = OCT_ERR_INIT;
     assert_int_equal(fails_within(&err), OCT_ENUMERIC);
@@ -1170,7 +1170,8 @@ static void expect_word(const char *path, const char *word)
 
 /* Sealed, an output can be read, and what is in its place is still the old file; a link stays one, and so do the
  * rights. */
-static void output_takes_its_place_last(void **state)
+/* At the end: a claim outlasts its file, whose number another may get. */
+TEST(output_takes_its_place_last)
 {
     char dir[] = "/tmp/oct_base_XXXXXX", file[64], link[64], part[64], left[64], said[200] = "";
     oct_err err = OCT_ERR_INIT;
@@ -1223,52 +1224,4 @@ static void output_takes_its_place_last(void **state)
     unlink(link);
     unlink(part);
     assert_int_equal(rmdir(dir), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_have_numbers),
-        cmocka_unit_test(words_know_their_place),
-        cmocka_unit_test(words_read_by_tables),
-        cmocka_unit_test(words_have_kinds),
-        cmocka_unit_test(sections_are_these_bytes),
-        cmocka_unit_test(texts_of_bytes_end_in_themselves),
-        cmocka_unit_test(digests_are_sha256),
-        cmocka_unit_test(numbers_have_their_bytes),
-        cmocka_unit_test(sizes_overflow),
-        cmocka_unit_test(arena_aligns_and_keeps),
-        cmocka_unit_test(large_blocks_leave_memory),
-        cmocka_unit_test(large_blocks_without_a_file_stay),
-        cmocka_unit_test(large_blocks_are_used_again),
-        cmocka_unit_test(waiting_blocks_do_not_add_to_the_peak),
-        cmocka_unit_test(failing_allocation_is_reported),
-        cmocka_unit_test(half_floats_round_trip),
-        cmocka_unit_test(half_floats_are_nearest),
-        cmocka_unit_test(float_text_is_shortest),
-        cmocka_unit_test(json_escapes_and_nests),
-        cmocka_unit_test(json_lists),
-        cmocka_unit_test(documents),
-        cmocka_unit_test(documents_without_memory),
-        cmocka_unit_test(json_is_utf8),
-        cmocka_unit_test(texts_are_cleaned),
-        cmocka_unit_test(output_appears_only_on_commit),
-        cmocka_unit_test(only_files_are_opened),
-        cmocka_unit_test(forgotten_pages_come_back),
-        cmocka_unit_test(full_disk_is_an_error),
-        cmocka_unit_test(pool_covers_each_item_once),
-        cmocka_unit_test(pool_takes_over_from_a_slow_thread),
-        cmocka_unit_test(pool_keeps_no_other_caller_waiting),
-        cmocka_unit_test(pool_on_threads_of_others),
-        cmocka_unit_test(pool_stops_asking_when_nobody_joins),
-        cmocka_unit_test(pool_tells_the_first_failure),
-        cmocka_unit_test(pool_without_threads_is_none),
-        cmocka_unit_test(errors_gather_context),
-        cmocka_unit_test(errors_are_cut_between_characters),
-        cmocka_unit_test(conversions_change_no_value),
-        cmocka_unit_test(failures_are_forwarded),
-        cmocka_unit_test(
-            output_takes_its_place_last), /* at the end: a claim outlasts its file, whose number another may get */
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,7 +161,7 @@ static void check_batches(const char *name, const oct_graph *g, const feeds *f, 
 
 /* ------------------------------------------------------------------ generated networks */
 
-static void generated(void **state)
+TEST(generated)
 {
     static float x[8 * 3 * 33 * 29];
     net_fill(x, OCT_COUNT(x), 1);
@@ -193,7 +193,7 @@ static void make_half(oct_graph *g, oct_dtype t)
 }
 
 /* Every layer rounds to 16 bits: the outputs lie near float's, by the type's precision, and are the same every way. */
-static void sixteen_bits(void **state)
+TEST(sixteen_bits)
 {
     static const struct {
         oct_dtype t;
@@ -235,7 +235,7 @@ static void sixteen_bits(void **state)
 
 /* The first block of 32 is 2^-8 + 1, of even k, and 2^24 + 1, which is halfway, to even 2^24: together 2^24 + 2. The
  * second takes 2^24 away. One chain over all k would end at 0. */
-static void chains_of_bf16(void **state)
+TEST(chains_of_bf16)
 {
     static const float x[33] = { 0x1p-8f, 0x1p24f, 1, 1, [32] = -0x1p24f };
     static uint16_t half[OCT_COUNT(x)];
@@ -261,7 +261,7 @@ static void chains_of_bf16(void **state)
 }
 
 /* A layer of odd sizes: tails of every tile, depths that are no multiple of anything, one column, one row. */
-static void odd_products(void **state)
+TEST(odd_products)
 {
     static const char *const w[] = { "1,7", "9,1", "33,130", "17,64", "16,257", "5,31" };
     static float x[19 * 257];
@@ -373,7 +373,7 @@ static bool check_model(const char *name)
     return status == OCT_OK;
 }
 
-static void models(void **state)
+TEST(models)
 {
     char path[700];
     /* What the runtime does not run yet, and says so. */
@@ -400,7 +400,7 @@ static void models(void **state)
 }
 
 /* Quantized models of testdata agree with ONNX Runtime value by value: their outputs are dequantized values. */
-static void qvals(void **state)
+TEST(qvals)
 {
     static const struct {
         const char *name, *output;
@@ -434,7 +434,7 @@ static void qvals(void **state)
 }
 
 /* The real models beside the checkout, where they are: float, on noise. */
-static void real_models(void **state)
+TEST(real_models)
 {
     char path[1000];
     static float x[2 * 3 * 416 * 416];
@@ -499,12 +499,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generated),    cmocka_unit_test(sixteen_bits), cmocka_unit_test(chains_of_bf16),
-        cmocka_unit_test(odd_products), cmocka_unit_test(models),       cmocka_unit_test(qvals),
-        cmocka_unit_test(real_models),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down);

@@ -55,7 +55,7 @@ static void fill(float *w, size_t n, uint32_t seed)
 }
 
 /* Weights that scales hold exactly come back as they are. */
-static void qparams_are_found(void **state)
+TEST(qparams_are_found)
 {
     static float w[100 * 20], back[100];
     for (int form = 0; form < 8; form++) {
@@ -105,7 +105,7 @@ static double plain_error(const float *x, size_t n, int top, bool symmetric)
 }
 
 /* No block is worse than rounded the usual way; the SQNR is that of all. */
-static void no_worse_than_plain(void **state)
+TEST(no_worse_than_plain)
 {
     static float w[150 * 17], column[150], back[150];
     fill(w, 150 * 17, 3);
@@ -137,7 +137,7 @@ static void no_worse_than_plain(void **state)
     }
 }
 
-static void beyond_the_end(void **state)
+TEST(beyond_the_end)
 {
     static float w[40 * 3];
     const oct_nbits_form f = { 3, 40, 4, 32, OCT_NBITS_WHOLE };
@@ -149,7 +149,7 @@ static void beyond_the_end(void **state)
 }
 
 /* Zeros, one value, values too small for a scale, the largest there are. */
-static void odd_blocks(void **state)
+TEST(odd_blocks)
 {
     static float w[32 * 5], back[32];
     const oct_nbits_form f = { 5, 32, 4, 32, OCT_NBITS_WHOLE };
@@ -175,7 +175,7 @@ static void odd_blocks(void **state)
     assert_non_null(strstr(err.text, "row 7, column 2"));
 }
 
-static void same_everywhere(void **state)
+TEST(same_everywhere)
 {
     static float w[300 * 50];
     const char *isa;
@@ -268,7 +268,7 @@ static void dequantize_into(oct_graph *g, const work *w, const char *node)
 }
 
 /* Both forms compute the float model with rounded weights, bit for bit. */
-static void both_forms(void **state)
+TEST(both_forms)
 {
     for (int form = 0; form < 8; form++) {
         const oct_qjob_opts o = { .bits = form & 1 ? 8 : 4, .block = form & 2 ? 16 : 0, .symmetric = form & 4 };
@@ -302,7 +302,7 @@ static void both_forms(void **state)
 }
 
 /* Products of one matrix in two forms share the value of theirs, in whatever order they come. */
-static void forms_of_one_matrix(void **state)
+TEST(forms_of_one_matrix)
 {
     oct_graph *g = net_graph(17);
     int x = net_input(g, "x", OCT_F32, "2,3,64"), w = net_random(g, "w", "64,40", 2), y[4];
@@ -339,7 +339,7 @@ static void forms_of_one_matrix(void **state)
     done(&k, g);
 }
 
-static void layers_are_told(void **state)
+TEST(layers_are_told)
 {
     oct_graph *g = products();
     work w = convert(g, (oct_qjob_opts){ 0 }, "name:second - s8/block64/sym - -\nname:third float\n");
@@ -359,7 +359,7 @@ static void layers_are_told(void **state)
 }
 
 /* What has no such form stays as it is, and says why. */
-static void stays_float(void **state)
+TEST(stays_float)
 {
     oct_graph *g = net_graph(17);
     int x = net_input(g, "x", OCT_F32, "1,3,8,8");
@@ -388,7 +388,7 @@ static void stays_float(void **state)
 }
 
 /* A matrix in front of data is turned where it is large, and says why not where it is small, or no matrix. */
-static void first_factors_are_turned(void **state)
+TEST(first_factors_are_turned)
 {
     static float real[4100], rounded[4100];
     for (int dynamic = 0; dynamic < 2; dynamic++) {
@@ -441,7 +441,7 @@ static oct_graph *tokens(bool half, bool keys_are_read, const char *name)
 /* The product of the logits is a head and gets 8 bits, also if its output is converted or if the largest is picked from
  * it, and so does another output. Keys are none, if attention reads them beside the output or the output is named so.
  */
-static void heads_are_told(void **state)
+TEST(heads_are_told)
 {
     for (int form = 0; form < 6; form++) {
         const bool half = form & 1, read = form & 2, named = form & 4;
@@ -451,17 +451,4 @@ static void heads_are_told(void **state)
         assert_int_equal(layer(&w, "key")->weights, read || named ? OCT_U4 : OCT_U8);
         done(&w, g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qparams_are_found),   cmocka_unit_test(no_worse_than_plain),
-        cmocka_unit_test(beyond_the_end),      cmocka_unit_test(odd_blocks),
-        cmocka_unit_test(same_everywhere),     cmocka_unit_test(both_forms),
-        cmocka_unit_test(forms_of_one_matrix), cmocka_unit_test(layers_are_told),
-        cmocka_unit_test(stays_float),         cmocka_unit_test(first_factors_are_turned),
-        cmocka_unit_test(heads_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,8 @@
 #include "folder.h"
 #include "unit.h"
 
+TEST_GROUP(folder_make, folder_remove);
+
 #define NEAR(a, b, tol) assert_true(fabs((a) - (b)) <= (tol))
 
 /* ---- decoding ---- */
@@ -59,7 +61,7 @@ static void expect_box(const oct_boxes *b, size_t i, const double want[4], doubl
 }
 
 /* One box each, given in the form, which is 4 2 12 8 in corners. */
-static void plain_forms(void **state)
+TEST(plain_forms)
 {
     static const struct {
         const char *lines;
@@ -87,7 +89,7 @@ static void plain_forms(void **state)
 }
 
 /* Columns of one output, transposed: centre, size, objectness and two scores of each of three boxes. */
-static void columns(void **state)
+TEST(columns)
 {
     static const float v[7][3] = { { 8, 20, 8 },      { 5, 8, 5 },          { 8, 4, 8 },         { 6, 4, 6 },
                                    { 0.5f, 1, 0.1f }, { 0.8f, 0.1f, 0.2f }, { 0.2f, 0.9f, 0.3f } };
@@ -118,7 +120,7 @@ static void columns(void **state)
 
 /* Distances in bins, an output for each stride: 8 has 4 x 2 cells, 16 has 2 x 1. The smaller output stands first in the
  * model. */
-static void distances(void **state)
+TEST(distances)
 {
     float s8[8] = { 0 }, s16[2] = { 0 }, d8[8 * 8] = { 0 }, d16[2 * 8] = { 0 };
     s8[6] = 0.5f;  /* column 2, row 1 */
@@ -143,7 +145,7 @@ static void distances(void **state)
 }
 
 /* Against cells: the second of 2 x 1 cells of stride 16. */
-static void grids(void **state)
+TEST(grids)
 {
     const float v[2][5] = { { 0 }, { 0.5f, 0.25f, 0, -0.69314718f, 0.6f } };
     const out o = { "y", 2, { 2, 5 }, &v[0][0] };
@@ -178,7 +180,7 @@ static void grids(void **state)
 
 /* Two anchors of a cell in one dimension of channels, or behind cells; boxes of the second anchor in the second of 2 x
  * 1 cells. */
-static void joined(void **state)
+TEST(joined)
 {
     float shifts[8][2] = { { 0 } }, scores[2][2] = { { 0 } }, last[2][8] = { { 0 } }, of_last[2][2] = { { 0 } };
     shifts[4][1] = last[1][4] = 0.5f; /* by half of its width */
@@ -208,7 +210,7 @@ static void joined(void **state)
 }
 
 /* Suppression inside: the outputs have no batch, and as many boxes as there are. */
-static void inside(void **state)
+TEST(inside)
 {
     const float boxes[] = { 1, 1, 5, 5, 2, 2, 9, 9 }, labels[] = { 3, 1 }, scores[] = { 0.5f, 0.75f }, count[] = { 1 };
     const out o[] = {
@@ -239,7 +241,7 @@ static void inside(void **state)
 
 /* ---- suppression ---- */
 
-static void suppression(void **state)
+TEST(suppression)
 {
     /* The second overlaps the first by 80 / 120, the third by 50 / 150; the fourth is the first, of another class. */
     static const oct_box from[] = { { 0, 0, 10, 10, 0.9, 0, 0 },
@@ -272,7 +274,7 @@ static void suppression(void **state)
 
 /* ---- matching ---- */
 
-static void matching(void **state)
+TEST(matching)
 {
     static const oct_object objects[] = { { 0, 0, 0, 100, 100, true },
                                           { 0, 0, 0, 10, 10, false },
@@ -297,7 +299,7 @@ static void matching(void **state)
 /* ---- metrics ---- */
 
 /* Two pictures with two objects and one; scores 0.9 (right), 0.8 (wrong), 0.7 (right). */
-static void precisions(void **state)
+TEST(precisions)
 {
     const char *truth_file =
         folder_text("t.csv", "sample,class,x1,y1,x2,y2\n0,0,0,0,8,8\n0,0,16,0,24,8\n1,0,8,8,16,16\n");
@@ -346,14 +348,4 @@ static void precisions(void **state)
     oct_set_free(s);
     oct_decode_close(r);
     oct_truth_close(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_forms), cmocka_unit_test(columns),  cmocka_unit_test(distances),
-        cmocka_unit_test(grids),       cmocka_unit_test(joined),   cmocka_unit_test(inside),
-        cmocka_unit_test(suppression), cmocka_unit_test(matching), cmocka_unit_test(precisions),
-    };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

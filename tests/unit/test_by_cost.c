@@ -24,7 +24,7 @@ static double least_of_all(const double pay[THINGS][2], const int pair[PAIRS][2]
     return least;
 }
 
-static void cuts_are_the_least(void **state)
+TEST(cuts_are_the_least)
 {
     uint32_t seed = 5;
     for (int n = 0; n < 200; n++) {
@@ -125,7 +125,7 @@ static void becomes(const char *costs, const char *rules, oct_scheme asked, oct_
 #define DYNAMIC OCT_SCHEME_DYNAMIC
 #define AUTO OCT_SCHEME_AUTO
 
-static void the_cheapest_wins(void **state)
+TEST(the_cheapest_wins)
 {
     /* 1 ms on floats; half of that on integers */
     becomes(BORDERS "cost product float call=1e9\ncost product static call=5e8\ncost product dynamic call=9e8\n", NULL,
@@ -142,7 +142,7 @@ static void the_cheapest_wins(void **state)
 }
 
 /* Both quantizers around the first product and those behind it cost 0.1 ms each. */
-static void borders_count(void **state)
+TEST(borders_count)
 {
 #define PRODUCTS BORDERS "cost product float call=1e9\ncost product static call=5e8\n"
     becomes(PRODUCTS "cost Sigmoid float call=1e8\ncost Sigmoid static call=1.5e8\n", NULL, AUTO, STATIC, STATIC,
@@ -156,7 +156,7 @@ static void borders_count(void **state)
         NULL, AUTO, FLOAT, FLOAT, FLOAT);
 }
 
-static void what_is_asked_for_stays(void **state)
+TEST(what_is_asked_for_stays)
 {
 #define SLOW BORDERS "cost product float call=1e9\ncost product static call=2e9\ncost product dynamic call=3e9\n"
     becomes(SLOW, "op:MatMul static - - -\n", AUTO, STATIC, STATIC, STATIC);
@@ -187,7 +187,7 @@ static made make_wide(const char *costs, bool block_bytes)
 }
 
 /* What is slower on integers has its weights in 8 bits, unless a rule wants it float. */
-static void what_stays_float_is_stored_small(void **state)
+TEST(what_stays_float_is_stored_small)
 {
     made m = make_wide(SLOW, false);
     assert_int_equal(layer(&m, "a")->scheme, OCT_SCHEME_STORED);
@@ -199,7 +199,7 @@ static void what_stays_float_is_stored_small(void **state)
 
 /* Blocks lose less than one scale of all inputs: they win what tables cannot tell apart, where the runtime may quantize
  * by them. */
-static void blocks_win_a_draw(void **state)
+TEST(blocks_win_a_draw)
 {
 #define DRAW(blocks)                                                                                                                    \
     BORDERS                                                                                                                             \
@@ -238,7 +238,7 @@ static void in_16_bits(const char *costs, const char *rules, const oct_scheme sc
 }
 
 /* Borders take 0.1 ms, products 1 ms on floats. */
-static void sixteen_bits_are_a_price_too(void **state)
+TEST(sixteen_bits_are_a_price_too)
 {
     static const oct_scheme all[] = { STATIC, STATIC, STATIC }, none[] = { FLOAT, FLOAT, FLOAT },
                             middle[] = { STATIC, FLOAT, STATIC };
@@ -265,14 +265,14 @@ static void sixteen_bits_are_a_price_too(void **state)
                2 * 0.45e6 + 0.1e6 + 2 * 0.01e6);
 }
 
-static void short_runs_are_left_alone(void **state)
+TEST(short_runs_are_left_alone)
 {
     becomes("cost product float call=1e8\ncost product static call=1.2e8\n", NULL, AUTO, STATIC, STATIC, STATIC);
     becomes("cost product float call=1e8\ncost product static call=1.5e8\n", NULL, AUTO, FLOAT, FLOAT, FLOAT);
 }
 
 /* Nanoseconds, by hand: 4 rows of 8 by 8 are 256 multiply-accumulates, 32 outputs, 32 inputs, 64 weights. */
-static void times_are_those_of_the_table(void **state)
+TEST(times_are_those_of_the_table)
 {
     made m = make(
         "cost quantize float out=1000\ncost product float call=1e9\ncost product static call=2000 mac=1000 out=100 in=10 weight=1\n",
@@ -292,7 +292,7 @@ static void times_are_those_of_the_table(void **state)
 }
 
 /* Two classes of CPUs: neither may lose. */
-static void each_class_must_hold(void **state)
+TEST(each_class_must_hold)
 {
     oct_target *t;
     GOOD(oct_target_open("onnxruntime-x86", &t, err));
@@ -307,7 +307,7 @@ static void each_class_must_hold(void **state)
     oct_target_close(t);
 }
 
-static void faults_are_told(void **state)
+TEST(faults_are_told)
 {
     static const struct {
         const char *line, *says;
@@ -333,20 +333,4 @@ static void faults_are_told(void **state)
         if (!strstr(err.text, each[i].says))
             fail_msg("'%s': %s", each[i].line, err.text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(cuts_are_the_least),
-                                        cmocka_unit_test(the_cheapest_wins),
-                                        cmocka_unit_test(borders_count),
-                                        cmocka_unit_test(what_is_asked_for_stays),
-                                        cmocka_unit_test(what_stays_float_is_stored_small),
-                                        cmocka_unit_test(blocks_win_a_draw),
-                                        cmocka_unit_test(sixteen_bits_are_a_price_too),
-                                        cmocka_unit_test(short_runs_are_left_alone),
-                                        cmocka_unit_test(times_are_those_of_the_table),
-                                        cmocka_unit_test(each_class_must_hold),
-                                        cmocka_unit_test(faults_are_told) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

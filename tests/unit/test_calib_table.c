@@ -45,6 +45,14 @@ static void make_data(void)
     data[2][5][9] = (float)(1.0 / 0.0);
 }
 
+static int set_up(void **state)
+{
+    make_data();
+    return 0;
+}
+
+TEST_GROUP(set_up, NULL);
+
 /* A table of the samples i with i % n == part. */
 static oct_calib *make(uint32_t part, uint32_t n)
 {
@@ -87,7 +95,7 @@ static oct_calib *parse(const char *text)
     return c;
 }
 
-static void reads_back(void **state)
+TEST(reads_back)
 {
     oct_calib *c = make(0, 1);
     char *a = text_of(c);
@@ -111,7 +119,7 @@ static void reads_back(void **state)
     free(b);
 }
 
-static void shards_merge_to_one_run(void **state)
+TEST(shards_merge_to_one_run)
 {
     oct_calib *one = make(0, 1);
     char *want = text_of(one);
@@ -160,7 +168,7 @@ static void lacks(const char *want, const uint32_t shards[][3])
     oct_calib_destroy(c);
 }
 
-static void missing_shards_are_named(void **state)
+TEST(missing_shards_are_named)
 {
     lacks("", (const uint32_t[][3]){ { 0, 0 } });
     lacks("", (const uint32_t[][3]){ { 0, 1, 'a' }, { 0, 1, 'b' }, { 0, 0 } });
@@ -179,7 +187,7 @@ static void missing_shards_are_named(void **state)
 }
 
 /* Parts that threads gathered, into a table that has the model alone: what it says is that of one run. */
-static void statistics_add_up(void **state)
+TEST(statistics_add_up)
 {
     oct_calib *one = make(0, 1), *sum = oct_calib_create(), *part[2] = { make(0, 2), make(1, 2) };
     assert_int_equal(oct_calib_set_model(sum, "m.onnx", 0x0123456789abcdefu, NULL), OCT_OK);
@@ -205,7 +213,7 @@ static void statistics_add_up(void **state)
     oct_calib_destroy(part[1]);
 }
 
-static void different_tables_do_not_merge(void **state)
+TEST(different_tables_do_not_merge)
 {
     oct_calib *a = make(0, 3), *b = make(1, 3);
     char *before = text_of(a);
@@ -231,7 +239,7 @@ static void different_tables_do_not_merge(void **state)
     oct_calib_destroy(c);
 }
 
-static void files(void **state)
+TEST(files)
 {
     oct_calib *c = make(0, 1);
     char *want = text_of(c), dir[] = "/tmp/octcalibXXXXXX", path[64];
@@ -264,7 +272,7 @@ static void files(void **state)
     oct_calib_destroy(c);
 }
 
-static void edited_by_hand(void **state)
+TEST(edited_by_hand)
 {
     oct_calib *c = make(0, 1);
     char *a = text_of(c);
@@ -293,7 +301,7 @@ static void edited_by_hand(void **state)
     oct_calib_destroy(c);
 }
 
-static void all_lines_commented_out(void **state)
+TEST(all_lines_commented_out)
 {
     oct_calib *d = parse("octet-calibration 1\nmodel \"m\" 0000000000000000\n\n# a remark about tensors\n"
                          "#tensor \"x\" n 2 zeros 0 inf 0 0 min 1 1 max 2 1 avg 1 1p0 2p0\n# + 1 1\n# + 0 1\nend\n");
@@ -304,7 +312,7 @@ static void all_lines_commented_out(void **state)
 #define NO_VALUES " n 0 zeros 0 inf 0 0 min 0 0 max 0 0 avg 0 0p0 0p0"
 
 /* Ranges that another tool has found: without statistics, and with its parameters. */
-static void pinned_without_values(void **state)
+TEST(pinned_without_values)
 {
     oct_calib *c = parse("octet-calibration 1\nmodel \"m\" 0000000000000000\ntensor \"x\"" NO_VALUES
                          " pin -1.25 6 as u8 0.03125 40\n"
@@ -335,7 +343,7 @@ static void pinned_without_values(void **state)
 #define HEAD "octet-calibration 1\nmodel \"m\" 0000000000000000\n"
 #define STATS "n 2 zeros 0 inf 0 0 min 1 1 max 2 1 avg 1 1p0 2p0"
 
-static void errors_name_the_place(void **state)
+TEST(errors_name_the_place)
 {
     static const struct {
         const char *text, *want;
@@ -390,7 +398,7 @@ static void errors_name_the_place(void **state)
     oct_calib_destroy(parse(HEAD "tensor \"x\" " STATS "\n + 1 1\n + 0 1\nend\n"));
 }
 
-static void cut_short(void **state)
+TEST(cut_short)
 {
     oct_calib *c = make(1, 6);
     char *a = text_of(c);
@@ -409,7 +417,7 @@ static void cut_short(void **state)
 }
 
 /* Changed bytes give an error or a table whose ranges can be chosen and that reads back. */
-static void mutated(void **state)
+TEST(mutated)
 {
     oct_calib *c = make(0, 4);
     char *a = text_of(c);
@@ -438,7 +446,7 @@ static void mutated(void **state)
     oct_calib_destroy(c);
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
     oct_calib *c = make(0, 3), *o = make(1, 3);
     char *a = text_of(c);
@@ -488,7 +496,7 @@ static void told(const oct_calib *c, const char *want)
     oct_buf_free(&b);
 }
 
-static void samples_that_exercise_little(void **state)
+TEST(samples_that_exercise_little)
 {
     static const struct {
         int samples, moving;
@@ -513,26 +521,4 @@ static void samples_that_exercise_little(void **state)
         assert_int_equal(OCT_OK, oct_stats_update(&x->stats, (const float[]){ 0, 6, 6, 6, 6, 1 }, 1 + i, NULL));
     told(c, NULL);
     oct_calib_destroy(c);
-}
-
-int main(void)
-{
-    make_data();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_back),
-        cmocka_unit_test(shards_merge_to_one_run),
-        cmocka_unit_test(missing_shards_are_named),
-        cmocka_unit_test(statistics_add_up),
-        cmocka_unit_test(different_tables_do_not_merge),
-        cmocka_unit_test(files),
-        cmocka_unit_test(edited_by_hand),
-        cmocka_unit_test(all_lines_commented_out),
-        cmocka_unit_test(pinned_without_values),
-        cmocka_unit_test(errors_name_the_place),
-        cmocka_unit_test(cut_short),
-        cmocka_unit_test(mutated),
-        cmocka_unit_test(no_memory),
-        cmocka_unit_test(samples_that_exercise_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

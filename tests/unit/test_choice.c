@@ -11,10 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+TEST_GROUP(folder_make, folder_remove);
+
 /* ---- places ---- */
 
 /* One of each stratum; the strata's bounds are computed here from their definition. */
-static void each_stratum_gives_one(void **state)
+TEST(each_stratum_gives_one)
 {
     static const int64_t totals[] = { 1, 2, 3, 7, 64, 100, 2317, 10007 };
     for (size_t k = 0; k < 2 * sizeof totals / sizeof totals[0]; k++)
@@ -37,7 +39,7 @@ static void each_stratum_gives_one(void **state)
 }
 
 /* The next place is the one that a search finds. */
-static void the_next_place_is_found(void **state)
+TEST(the_next_place_is_found)
 {
     static const int64_t totals[] = { 1, 2, 3, 7, 64, 100, 2317 };
     for (size_t k = 0; k < 2 * sizeof totals / sizeof totals[0]; k++)
@@ -50,7 +52,7 @@ static void the_next_place_is_found(void **state)
 }
 
 /* Two choices of a tenth have a tenth of themselves in common, and not all. */
-static void seeds_choose_others(void **state)
+TEST(seeds_choose_others)
 {
     for (uint64_t seed = 1; seed < 4; seed++) {
         int both = 0, again = 0;
@@ -65,7 +67,7 @@ static void seeds_choose_others(void **state)
 }
 
 /* Data that repeats with the width of a stratum is met at all of its phases. */
-static void periods_do_not_alias(void **state)
+TEST(periods_do_not_alias)
 {
     enum { TOTAL = 8000, N = 800, PERIOD = TOTAL / N };
     int seen[PERIOD] = { 0 };
@@ -76,7 +78,7 @@ static void periods_do_not_alias(void **state)
         assert_in_range(seen[i], N / PERIOD / 2, 2 * N / PERIOD);
 }
 
-static void a_fifth_stays_aside(void **state)
+TEST(a_fifth_stays_aside)
 {
     assert_int_equal(oct_choice_count(100, 0, false), 100);
     assert_int_equal(oct_choice_count(100, 0, true), 80);
@@ -177,7 +179,7 @@ static int64_t take_all(oct_source *s, bool mark[MOST])
 /* The places that a program in another language finds for 7 of 100. */
 static const int seven[] = { 10, 20, 34, 53, 64, 82, 96 };
 
-static void chosen_are_spread(void **state)
+TEST(chosen_are_spread)
 {
     for (int kind = 0; kind < 2; kind++) {
 #ifndef OCT_HAVE_ARCHIVE
@@ -211,7 +213,7 @@ static void chosen_are_spread(void **state)
     }
 }
 
-static void first_are_the_first(void **state)
+TEST(first_are_the_first)
 {
     bool mark[MOST];
     oct_source *s = open_it(npy_of(100), (oct_source_options){ .samples = 7, .first = true });
@@ -222,7 +224,7 @@ static void first_are_the_first(void **state)
 }
 
 /* What is picked aside is what was not chosen; "most" of it is spread over it. */
-static void the_others_are_aside(void **state)
+TEST(the_others_are_aside)
 {
     static const struct {
         int total;
@@ -258,7 +260,7 @@ static void the_others_are_aside(void **state)
 
 /* Parts divide the samples, whichever way: one of each n that follow each other, spread where few of them are asked
  * for. */
-static void parts_divide(void **state)
+TEST(parts_divide)
 {
     enum { TOTAL = 101, N = 2 };
     for (int mixed = 0; mixed < 2; mixed++) {
@@ -317,7 +319,7 @@ static void smallest(int total, int n, bool mark[MOST])
 }
 
 /* Chosen are the smallest hashes, and those aside the next ones; they can be read again and again, and in parts. */
-static void streams_by_hash(void **state)
+TEST(streams_by_hash)
 {
     bool want[MOST], more[MOST], mark[MOST], part[MOST];
     oct_source *s = open_it(stream_of(150), (oct_source_options){ .samples = 20, .hold = true });
@@ -347,7 +349,7 @@ static void streams_by_hash(void **state)
 }
 
 /* A stream shorter than what is asked for is used whole, but for a fifth. */
-static void short_streams(void **state)
+TEST(short_streams)
 {
     bool mark[MOST];
     oct_source *s = open_it(stream_of(30), (oct_source_options){ .samples = 40 });
@@ -359,7 +361,7 @@ static void short_streams(void **state)
 }
 
 /* Fewer are chosen where not so many fit, of the whole stream still; one always does. */
-static void streams_within_bounds(void **state)
+TEST(streams_within_bounds)
 {
     bool want[MOST], mark[MOST];
     oct_source *s = open_it(stream_of(150), (oct_source_options){ .samples = 100, .store_bytes = 16384 });
@@ -375,7 +377,7 @@ static void streams_within_bounds(void **state)
 }
 
 /* Without a number to choose, what can be read again is counted by reading it, so that some stay aside. */
-static void whole_streams_leave_a_fifth(void **state)
+TEST(whole_streams_leave_a_fifth)
 {
     bool mark[MOST];
     oct_source *s = open_it(stream_of(150), (oct_source_options){ .hold = true });
@@ -385,19 +387,3 @@ static void whole_streams_leave_a_fifth(void **state)
     oct_source_close(s);
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_stratum_gives_one), cmocka_unit_test(the_next_place_is_found),
-        cmocka_unit_test(seeds_choose_others),    cmocka_unit_test(periods_do_not_alias),
-        cmocka_unit_test(a_fifth_stays_aside),    cmocka_unit_test(chosen_are_spread),
-        cmocka_unit_test(first_are_the_first),    cmocka_unit_test(the_others_are_aside),
-        cmocka_unit_test(parts_divide),
-#ifdef OCT_HAVE_ARCHIVE
-        cmocka_unit_test(streams_by_hash),        cmocka_unit_test(short_streams),
-        cmocka_unit_test(streams_within_bounds),  cmocka_unit_test(whole_streams_leave_a_fifth),
-#endif
-    };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
-}

@@ -1,10 +1,6 @@
 /* lib/targets: the parts of a graph that are worth computing in place of the runtime that holds it. That parts can run
  * is checked apart from how they are found: when each of them is one node, the graph must still have an order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "targets/claim.h"
@@ -190,7 +186,7 @@ static bool has_spelling(const char *name)
 
 /* ---- cases ---- */
 
-static void a_graph_without_faults_is_one_part(void **state)
+TEST(a_graph_without_faults_is_one_part)
 {
     open_graph();
     net_output(g, relu("tail", layer("b", relu("middle", layer("a", relu("head", input()), 256)), 256)));
@@ -200,7 +196,7 @@ static void a_graph_without_faults_is_one_part(void **state)
     close_graph();
 }
 
-static void an_unknown_operator_divides(void **state)
+TEST(an_unknown_operator_divides)
 {
     open_graph();
     net_output(g, layer("b", unknown("foo", layer("a", input(), 256)), 256));
@@ -216,7 +212,7 @@ static void an_unknown_operator_divides(void **state)
 }
 
 /* Operators that only reading the graph makes something that runs. */
-static void operators_on_integers_are_layers(void **state)
+TEST(operators_on_integers_are_layers)
 {
     static const float scale = 0.05f;
     static int8_t w[256 * 256];
@@ -234,7 +230,7 @@ static void operators_on_integers_are_layers(void **state)
     close_graph();
 }
 
-static void an_operator_of_another_opset_is_named(void **state)
+TEST(an_operator_of_another_opset_is_named)
 {
     open_graph();
     const int y = net_node(g, "Mish", "mish", "m", layer("a", input(), 256), NET_END);
@@ -245,7 +241,7 @@ static void an_operator_of_another_opset_is_named(void **state)
     close_graph();
 }
 
-static void a_path_around_divides(void **state)
+TEST(a_path_around_divides)
 {
     open_graph();
     const int a = layer("a", input(), 256);
@@ -260,7 +256,7 @@ static void a_path_around_divides(void **state)
     close_graph();
 }
 
-static void parts_do_not_wait_for_each_other(void **state)
+TEST(parts_do_not_wait_for_each_other)
 {
     /* Two chains, each with an unknown node: joined by hand, {a1 b2} and {b1 a2} would be convex, and wait. */
     open_graph();
@@ -274,7 +270,7 @@ static void parts_do_not_wait_for_each_other(void **state)
     close_graph();
 }
 
-static void float_stays(void **state)
+TEST(float_stays)
 {
     open_graph();
     const int x = input(), w = net_random(g, "w", "256,256", 1);
@@ -299,7 +295,7 @@ static void float_stays(void **state)
     close_graph();
 }
 
-static void little_work_stays(void **state)
+TEST(little_work_stays)
 {
     open_graph();
     net_output(g, layer("a", net_input(g, "x", OCT_F32, "1,8"), 8));
@@ -327,7 +323,7 @@ static void little_work_stays(void **state)
 }
 
 /* A small layer behind an unknown operator is no part of its own; the large one before it is. */
-static void only_parts_that_pay_are_made(void **state)
+TEST(only_parts_that_pay_are_made)
 {
     open_graph();
     const int a = layer("a", input(), 256), u = unknown("foo", a);
@@ -342,7 +338,7 @@ static void only_parts_that_pay_are_made(void **state)
     close_graph();
 }
 
-static void float_fringes_stay(void **state)
+TEST(float_fringes_stay)
 {
     open_graph();
     int x = unknown("foo", input());
@@ -374,7 +370,7 @@ static void float_fringes_stay(void **state)
 
 /* The nanoseconds of two layers, each a call (500), a layer (1500), 64 * 256 * 256 products at 1.5 ps and 64 * 256
  * results at 80 ps, without a part (5000) and its two borders (300 each, and 40 ps for each of 64 * 256 * 4 bytes). */
-static void what_parts_gain(void **state)
+TEST(what_parts_gain)
 {
     const double products = 64 * 256 * 256 * 0.0015, results = 64 * 256 * 0.08, copy = 64 * 256 * 4 * 0.04;
     double gain;
@@ -432,7 +428,7 @@ static void open_with_body(const char *op)
     GOOD(oct_graph_set_captures(g, node, err));
 }
 
-static void a_body_is_claimed_with_its_node(void **state)
+TEST(a_body_is_claimed_with_its_node)
 {
     open_with_body("Relu");
     ask(OCT_CLAIM_INTEGERS);
@@ -448,7 +444,7 @@ static void a_body_is_claimed_with_its_node(void **state)
     close_graph();
 }
 
-static void strings_cross_no_border(void **state)
+TEST(strings_cross_no_border)
 {
     open_graph();
     const int text = net_input(g, "text", OCT_STRING, "3");
@@ -461,7 +457,7 @@ static void strings_cross_no_border(void **state)
     close_graph();
 }
 
-static void unknown_types_stay(void **state)
+TEST(unknown_types_stay)
 {
     open_graph();
     const int x = layer("a", input(), 256), u = unknown("foo", x);
@@ -474,7 +470,7 @@ static void unknown_types_stay(void **state)
     close_graph();
 }
 
-static void open_dimensions_have_usual_sizes(void **state)
+TEST(open_dimensions_have_usual_sizes)
 {
     open_graph();
     net_output(g, layer("a", layer("b", net_input(g, "x", OCT_F32, "N,T,256"), 256), 256)); /* [1,128,256] */
@@ -485,7 +481,7 @@ static void open_dimensions_have_usual_sizes(void **state)
 }
 
 /* Nodes without outputs, absent inputs, the same value twice, outputs that nobody reads, a constant output. */
-static void odd_graphs_are_answered(void **state)
+TEST(odd_graphs_are_answered)
 {
     int node;
     open_graph();
@@ -510,7 +506,7 @@ static void odd_graphs_are_answered(void **state)
 }
 
 /* Any order of anything: that it can run is checked by ask. Layers on integers keep their operands. */
-static void random_graphs_can_run(void **state)
+TEST(random_graphs_can_run)
 {
     int layers = 0, divided = 0;
     for (uint32_t seed = 1; seed <= 300; seed++) {
@@ -564,7 +560,7 @@ static double seconds(clock_t since)
 
 /* 50,000 nodes: a chain, one value that all read, unknown nodes in turn with others, and a fringe of one value. The
  * time is that of a linear search many times over; a quadratic one takes minutes. */
-static void large_graphs_take_little_time(void **state)
+TEST(large_graphs_take_little_time)
 {
     for (int kind = 0; kind < 4; kind++) {
         open_graph();
@@ -588,29 +584,4 @@ static void large_graphs_take_little_time(void **state)
         check_order();
         close_graph();
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_graph_without_faults_is_one_part),
-        cmocka_unit_test(an_unknown_operator_divides),
-        cmocka_unit_test(operators_on_integers_are_layers),
-        cmocka_unit_test(an_operator_of_another_opset_is_named),
-        cmocka_unit_test(a_path_around_divides),
-        cmocka_unit_test(parts_do_not_wait_for_each_other),
-        cmocka_unit_test(float_stays),
-        cmocka_unit_test(little_work_stays),
-        cmocka_unit_test(only_parts_that_pay_are_made),
-        cmocka_unit_test(float_fringes_stay),
-        cmocka_unit_test(what_parts_gain),
-        cmocka_unit_test(a_body_is_claimed_with_its_node),
-        cmocka_unit_test(strings_cross_no_border),
-        cmocka_unit_test(unknown_types_stay),
-        cmocka_unit_test(open_dimensions_have_usual_sizes),
-        cmocka_unit_test(odd_graphs_are_answered),
-        cmocka_unit_test(random_graphs_can_run),
-        cmocka_unit_test(large_graphs_take_little_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

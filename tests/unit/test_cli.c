@@ -134,7 +134,7 @@ static void expect_usage(const char *line, const char *said)
     assert_string_equal(t.out, "");
 }
 
-static void values_arrive(void **state)
+TEST(values_arrive)
 {
     tool t;
     assert_int_equal(
@@ -160,7 +160,7 @@ static void values_arrive(void **state)
     end(&t);
 }
 
-static void defaults_stay(void **state)
+TEST(defaults_stay)
 {
     tool t;
     assert_int_equal(run(&t, "--progress|--threads|3|--isa=avx2|--|-strange"), -1);
@@ -175,7 +175,7 @@ static void defaults_stay(void **state)
     end(&t);
 }
 
-static void commands_have_tables(void **state)
+TEST(commands_have_tables)
 {
     tool t;
     assert_int_equal(run(&t, "merge|a|b|-o|c|d"), -1);
@@ -197,7 +197,7 @@ static void commands_have_tables(void **state)
     end(&t);
 }
 
-static void a_name_or_a_file(void **state)
+TEST(a_name_or_a_file)
 {
     tool t;
     assert_int_equal(run(&t, "diff|a|--by|hist-mse"), -1);
@@ -221,7 +221,7 @@ static void a_name_or_a_file(void **state)
     remove("a_name_or_a_file.txt");
 }
 
-static void mistakes_are_explained(void **state)
+TEST(mistakes_are_explained)
 {
     const char *see = "  hint: 'qtest --help' shows the options\n";
     char want[256];
@@ -292,7 +292,7 @@ static void mistakes_are_explained(void **state)
     }
 }
 
-static void help_goes_to_stdout(void **state)
+TEST(help_goes_to_stdout)
 {
     tool t;
     assert_int_equal(run(&t, "--bogus|--help"), 0);
@@ -322,7 +322,7 @@ static void help_goes_to_stdout(void **state)
         t.out, "minmax    the whole range\naverage   mean of each sample's range\nhist-mse  least squared error\n");
 }
 
-static void short_help_shows_usual_options(void **state)
+TEST(short_help_shows_usual_options)
 {
     int64_t n = 0;
     bool rare = false;
@@ -361,7 +361,7 @@ static void short_help_shows_usual_options(void **state)
     }
 }
 
-static void manual_is_mdoc(void **state)
+TEST(manual_is_mdoc)
 {
     tool t;
     assert_int_equal(run(&t, "--help-man"), 0);
@@ -372,7 +372,7 @@ static void manual_is_mdoc(void **state)
             fail_msg("no '%s' in:\n%s", lines[i], t.out);
 }
 
-static void messages_are_safe(void **state)
+TEST(messages_are_safe)
 {
     tool t;
     assert_int_equal(run(&t, "m"), -1);
@@ -395,7 +395,7 @@ static void messages_are_safe(void **state)
 }
 
 /* Newlines of the format are lines; those of names, like every other control, are shown. */
-static void printing_is_safe(void **state)
+TEST(printing_is_safe)
 {
     FILE *f = tmpfile();
     char text[8192];
@@ -418,7 +418,7 @@ static void printing_is_safe(void **state)
     fclose(f);
 }
 
-static void full_disk_is_an_error(void **state)
+TEST(full_disk_is_an_error)
 {
     FILE *full = fopen("/dev/full", "w");
     if (!full) {
@@ -435,7 +435,7 @@ static void full_disk_is_an_error(void **state)
     fclose(said);
 }
 
-static void no_memory_is_an_error(void **state)
+TEST(no_memory_is_an_error)
 {
     const oct_cli_opt opts[] = { OPT_COMMON, OPT_END };
     for (size_t n = 1; n < 12; n++) {
@@ -459,7 +459,7 @@ static double fake_now(void)
     return fake_time;
 }
 
-static void progress_is_limited(void **state)
+TEST(progress_is_limited)
 {
     oct_progress p;
     FILE *f = tmpfile();
@@ -524,7 +524,7 @@ static void table_text(bool utf8, int width, const char *want)
     oct_table_destroy(t);
 }
 
-static void tables_align_and_fit(void **state)
+TEST(tables_align_and_fit)
 {
     table_text(false, 0,
                "layer                   SQNR\n"
@@ -546,7 +546,7 @@ static void tables_align_and_fit(void **state)
                "all\n");
 }
 
-static void charts(void **state)
+TEST(charts)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_chart_spark(&b, (uint64_t[]){ 0, 1, 50, 100 }, 4, 10, false, true);
@@ -555,7 +555,7 @@ static void charts(void **state)
     oct_buf_free(&b);
 }
 
-static void numbers(void **state)
+TEST(numbers)
 {
     char d[32];
     assert_string_equal(oct_fmt_bytes(d, 999), "999 B");
@@ -578,7 +578,7 @@ static void numbers(void **state)
     assert_string_equal(oct_fmt_clock(d, INFINITY), "--:--");
 }
 
-static void widths(void **state)
+TEST(widths)
 {
     assert_int_equal(oct_utf8_width("größe"), 5);
     assert_int_equal(oct_utf8_width("e\xcc\x81"), 1);
@@ -591,28 +591,4 @@ static void widths(void **state)
     assert_int_equal(c, 0x1f600);
     assert_int_equal(oct_utf8_next("\xed\xa0\x80", &c), 1); /* a surrogate */
     assert_int_equal(c, 0xfffd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_arrive),
-        cmocka_unit_test(defaults_stay),
-        cmocka_unit_test(commands_have_tables),
-        cmocka_unit_test(a_name_or_a_file),
-        cmocka_unit_test(mistakes_are_explained),
-        cmocka_unit_test(help_goes_to_stdout),
-        cmocka_unit_test(short_help_shows_usual_options),
-        cmocka_unit_test(manual_is_mdoc),
-        cmocka_unit_test(messages_are_safe),
-        cmocka_unit_test(printing_is_safe),
-        cmocka_unit_test(full_disk_is_an_error),
-        cmocka_unit_test(no_memory_is_an_error),
-        cmocka_unit_test(progress_is_limited),
-        cmocka_unit_test(tables_align_and_fit),
-        cmocka_unit_test(charts),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(widths),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static oct_constraint at(int node, oct_constraint_kind kind, int slot, oct_const
     return (oct_constraint){ .kind = kind, .from = from, .node = node, .slot = slot, .why = because };
 }
 
-static void last_one_of_a_kind_counts(void **state)
+TEST(last_one_of_a_kind_counts)
 {
     oct_constraints l;
     oct_arena *a = oct_arena_create();
@@ -29,7 +29,7 @@ static void last_one_of_a_kind_counts(void **state)
     oct_arena_destroy(a);
 }
 
-static void slots_are_apart(void **state)
+TEST(slots_are_apart)
 {
     oct_constraints l;
     oct_arena *a = oct_arena_create();
@@ -47,7 +47,7 @@ static void slots_are_apart(void **state)
 }
 
 /* Dropped by kind and source, at one node or at all; what is left is still found. */
-static void sources_are_dropped(void **state)
+TEST(sources_are_dropped)
 {
     oct_constraints l;
     oct_arena *a = oct_arena_create();
@@ -71,11 +71,4 @@ static void sources_are_dropped(void **state)
     for (int id = 0; id < 4; id++)
         assert_non_null(oct_constraint_on(&l, id, OCT_CONSTRAINT_WIDE));
     oct_arena_destroy(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(last_one_of_a_kind_counts), cmocka_unit_test(slots_are_apart),
-                                        cmocka_unit_test(sources_are_dropped) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

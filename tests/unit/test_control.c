@@ -45,7 +45,7 @@ static oct_graph *choose(void)
     return g;
 }
 
-static void branches(void **state)
+TEST(branches)
 {
     oct_graph *g = choose();
     oct_plan *p = net_plan(g, NULL, NULL);
@@ -92,7 +92,7 @@ static oct_graph *sums(bool with_trips)
     return g;
 }
 
-static void loops(void **state)
+TEST(loops)
 {
     oct_graph *g = sums(true);
     oct_plan *p = net_plan(g, NULL, NULL);
@@ -118,7 +118,7 @@ static void loops(void **state)
     oct_graph_destroy(g);
 }
 
-static void loops_without_end(void **state)
+TEST(loops_without_end)
 {
     oct_graph *g = sums(false);
     oct_plan_opts o = { .max_trips = 100 };
@@ -178,7 +178,7 @@ static size_t steps_named(const oct_plan *p, const char *name)
 }
 
 /* A state whose shape is another in each iteration does not ask for a plan each time. */
-static void states_grow(void **state)
+TEST(states_grow)
 {
     for (int deep = 0; deep < 2; deep++) {
         oct_graph *g = growing(deep);
@@ -203,7 +203,7 @@ static void states_grow(void **state)
 }
 
 /* Steps of a body count over all iterations of all runs since profiling began, and from zero when it begins anew. */
-static void bodies_are_profiled(void **state)
+TEST(bodies_are_profiled)
 {
     oct_graph *g = sums(true);
     oct_plan *p = net_plan(g, NULL, NULL);
@@ -225,7 +225,7 @@ static void bodies_are_profiled(void **state)
 }
 
 /* Fibonacci by two states that change places, and a state that grows: [1], [1,1], [1,1,2], ... */
-static void states_that_move(void **state)
+TEST(states_that_move)
 {
     oct_graph *g = net_graph(13);
     int m = scalar_input(g, "m", OCT_S64), one = NET_F32(g, "one", "1", 1);
@@ -267,7 +267,7 @@ static void states_that_move(void **state)
 }
 
 /* A loop in a loop, the inner body taking from both levels: y = sum over i < 3, j < i + 1 of x * i + j. */
-static void loops_nest(void **state)
+TEST(loops_nest)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, ""), three = NET_S64(g, "three", "", 3), zero = NET_F32(g, "zero", "", 0);
@@ -308,7 +308,7 @@ static void loops_nest(void **state)
 /* ---- Scan ---- */
 
 /* Over the columns of x[2][4], backwards: state' = state + column, the states stacked as rows or columns. */
-static void scans(void **state)
+TEST(scans)
 {
     for (int axis = 0; axis < 2; axis++) {
         oct_graph *g = net_graph(13);
@@ -350,7 +350,7 @@ static void scans(void **state)
 /* ---- shapes that depend on data ---- */
 
 /* y = Relu(Reshape(x, shape)) * 2 with a shape given when it runs; n = Range(0, rows) of it. */
-static void shapes_from_values(void **state)
+TEST(shapes_from_values)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "6"), s = net_input(g, "s", OCT_S64, "2");
@@ -386,7 +386,7 @@ static void shapes_from_values(void **state)
 /* More shapes than stages are kept for, twice: those that were dropped are planned anew. y = (0, 1, .. k - 1) * 2 + v
  * in k rows of two, whole numbers that are quantized with step 1 (only a stage runs QLinear operators), and their sums.
  * Steps are timed, also those that run by themselves. */
-static void shapes_without_end(void **state)
+TEST(shapes_without_end)
 {
     oct_graph *g = net_graph(13);
     GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
@@ -448,7 +448,7 @@ static oct_graph *quantized_body(void)
     return g;
 }
 
-static void bodies_run_on_integers(void **state)
+TEST(bodies_run_on_integers)
 {
     oct_graph *g = quantized_body();
     oct_plan *p = net_plan(g, NULL, NULL);
@@ -482,7 +482,7 @@ static void bodies_run_on_integers(void **state)
 /* ---- what else plans promise ---- */
 
 /* A length and a scale that are known when the model runs: a form that is taken apart. */
-static void scales_that_are_made(void **state)
+TEST(scales_that_are_made)
 {
     oct_graph *g = net_graph(17);
     oct_plan *p = NULL;
@@ -542,7 +542,7 @@ static int fill_inner(oct_graph *b)
 
 /* Every iteration draws numbers of its own, in loops inside of loops too; the first those that are drawn outside of
  * any; and each run the same. */
-static void iterations_draw(void **state)
+TEST(iterations_draw)
 {
     oct_graph *g = net_graph(13), *plain = net_graph(13);
     float first[24];
@@ -565,7 +565,7 @@ static void iterations_draw(void **state)
 }
 
 /* A branch draws what its node would draw outside of it. */
-static void branches_draw(void **state)
+TEST(branches_draw)
 {
     oct_graph *g = net_graph(13), *plain = net_graph(13);
     int c = scalar_input(g, "c", OCT_BOOL), y = NET_NODE(g, "If", "if", "y", c), at = net_last;
@@ -590,7 +590,7 @@ static void branches_draw(void **state)
 }
 
 /* Nodes without a name are told apart by their results, whether the graph is planned as a whole or in stages. */
-static void nameless_draw(void **state)
+TEST(nameless_draw)
 {
     float want[8];
     for (int staged = 0; staged < 2; staged++) {
@@ -621,7 +621,7 @@ static void nameless_draw(void **state)
 }
 
 /* What only plans run, and no plan can: an error that names it. */
-static void lowered_alone(void **state)
+TEST(lowered_alone)
 {
     oct_graph *g = net_graph(17);
     oct_plan *p = NULL;
@@ -662,7 +662,7 @@ static oct_status on_tap(void *arg, size_t tap, const oct_operand *t, oct_err *e
     return OCT_OK;
 }
 
-static void taps(void **state)
+TEST(taps)
 {
     oct_plan_opts o = { .taps = tap_names, .n_taps = OCT_COUNT(tap_names) };
     oct_graph *g = choose();
@@ -688,7 +688,7 @@ static void taps(void **state)
 
 /* Values of one name in two branches are shown as one tap, and a name that is asked for twice at its last place: inputs
  * and values outside and inside of bodies alike. */
-static void names_of_several(void **state)
+TEST(names_of_several)
 {
     static const char *const names[] = { "x", "v", "d", "x", "d", "v" };
     const oct_plan_opts o = { .taps = names, .n_taps = OCT_COUNT(names) };
@@ -716,7 +716,7 @@ static void names_of_several(void **state)
 }
 
 /* What nothing reads is shown, too: a value that the first stage computes, and one behind what runs by itself. */
-static void unread_taps(void **state)
+TEST(unread_taps)
 {
     oct_plan_opts o = { .taps = tap_names, .n_taps = OCT_COUNT(tap_names) };
     oct_graph *g = choose();
@@ -732,7 +732,7 @@ static void unread_taps(void **state)
     oct_graph_destroy(g);
 }
 
-static void malformed(void **state)
+TEST(malformed)
 {
     for (int way = 0; way < 3; way++) {
         oct_graph *g = net_graph(13);
@@ -759,7 +759,7 @@ static void malformed(void **state)
     }
 }
 
-static void failing_allocations(void **state)
+TEST(failing_allocations)
 {
     for (int way = 0; way < 3; way++) {
         oct_graph *g = way == 0 ? choose() : way == 1 ? sums(true) : quantized_body();
@@ -788,32 +788,4 @@ static void failing_allocations(void **state)
         oct_alloc_fail_at(0);
         oct_graph_destroy(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branches),
-        cmocka_unit_test(loops),
-        cmocka_unit_test(loops_without_end),
-        cmocka_unit_test(states_grow),
-        cmocka_unit_test(bodies_are_profiled),
-        cmocka_unit_test(states_that_move),
-        cmocka_unit_test(loops_nest),
-        cmocka_unit_test(scans),
-        cmocka_unit_test(shapes_from_values),
-        cmocka_unit_test(shapes_without_end),
-        cmocka_unit_test(bodies_run_on_integers),
-        cmocka_unit_test(scales_that_are_made),
-        cmocka_unit_test(iterations_draw),
-        cmocka_unit_test(branches_draw),
-        cmocka_unit_test(nameless_draw),
-        cmocka_unit_test(lowered_alone),
-        cmocka_unit_test(taps),
-        cmocka_unit_test(names_of_several),
-        cmocka_unit_test(unread_taps),
-        cmocka_unit_test(malformed),
-        cmocka_unit_test(failing_allocations),
-    };
-    return cmocka_run_group_tests_name("control", tests, NULL, NULL);
 }

@@ -12,6 +12,8 @@
 #include "quant/job/placed.h"
 #include "quant/weights/constants.h"
 
+TEST_GROUP(folder_make, folder_remove);
+
 /* What a conversion said. */
 typedef struct heard {
     char notes[4000];
@@ -157,7 +159,7 @@ static void count_products(const oct_graph *g, size_t *integer, size_t *all)
 }
 
 /* What is put is read back; the length does not depend on the number of samples; what is no record is refused. */
-static void records_are_read_back(void **state)
+TEST(records_are_read_back)
 {
     oct_record r = { 0 }, q;
     oct_buf b = OCT_BUF_INIT;
@@ -187,7 +189,7 @@ static void records_are_read_back(void **state)
 }
 
 /* 40 of 64 pictures calibrate and 24 judge; the file holds what the record says. */
-static void goes_all_the_way(void **state)
+TEST(goes_all_the_way)
 {
     char images[300];
     struct stat st;
@@ -220,7 +222,7 @@ static void goes_all_the_way(void **state)
 
 /* With labels, evaluations on half of the 40 pictures decide what methods keep, and the other 24 judge. All of them
  * together run the float model once on a picture. */
-static void the_float_model_runs_once(void **state)
+TEST(the_float_model_runs_once)
 {
     char images[300];
     work w;
@@ -280,7 +282,7 @@ static void reads_back(const char *rules, const char *lost, const char *words)
 
 /* Decisions read again make the same model. The input has an observer of its own, which no layer's row tells; so has a
  * value that a float node makes. */
-static void decisions_are_made_again(void **state)
+TEST(decisions_are_made_again)
 {
     static const char rules[] =
         "value:image - - - hist-percentile=97\nname:conv1 - - - minmax\nname:add1 float\nvalue:add1_out - - - hist-percentile=98\n";
@@ -289,7 +291,7 @@ static void decisions_are_made_again(void **state)
 
 /* Layers that were given up for want of statistics, after the methods had changed the graph with them, are given up
  * then again, not before: the same bytes. */
-static void late_decisions_are_made_again(void **state)
+TEST(late_decisions_are_made_again)
 {
     static const char *const lost[] = { "clip2_out", "bn4_out", "relu2_out" };
     for (size_t i = 0; i < OCT_COUNT(lost); i++) {
@@ -314,7 +316,7 @@ static void layer_is_by_its_observer(const work *w, const oct_layer_decision *d)
 
 /* The choice is by the smallest error that was measured, but for a margin; the record says what the default would
  * give. */
-static void says_what_methods_did(void **state)
+TEST(says_what_methods_did)
 {
     char images[300];
     work w;
@@ -365,7 +367,7 @@ static void write_rows(const char *path, int height, int width)
 
 /* before: root of the mean over the outputs of (sum of (w - wq) E[x])^2, in steps of the output; after: what a rounded
  * bias leaves. */
-static void measures_what_biases_make_up_for(void **state)
+TEST(measures_what_biases_make_up_for)
 {
     const char *path = folder_path("x.npy");
     work w;
@@ -397,7 +399,7 @@ static void measures_what_biases_make_up_for(void **state)
 }
 
 /* A model that runs in stages: what rounding does to the means of its input is seen there, too. */
-static void measures_inputs_in_stages(void **state)
+TEST(measures_inputs_in_stages)
 {
     const char *path = folder_path("x.npy");
     work w;
@@ -412,7 +414,7 @@ static void measures_inputs_in_stages(void **state)
 }
 
 /* Preprocessing that the first layer cannot take over without a loss stays in front, whoever converts. */
-static void folding_that_loses_is_taken_back(void **state)
+TEST(folding_that_loses_is_taken_back)
 {
     const oct_end_ask bytes = { .type = OCT_U8 };
     oct_steps steps = {
@@ -443,7 +445,7 @@ static void folding_that_loses_is_taken_back(void **state)
     tear_down(&w);
 }
 
-static void methods_are_switched_by_name(void **state)
+TEST(methods_are_switched_by_name)
 {
     oct_method_set s = oct_methods_default();
     oct_err fault = OCT_ERR_INIT;
@@ -465,7 +467,7 @@ static void methods_are_switched_by_name(void **state)
 }
 
 /* Without samples nothing runs that needs them, and what was asked for is an error. */
-static void needs_are_met_or_said(void **state)
+TEST(needs_are_met_or_said)
 {
     oct_err fault = OCT_ERR_INIT;
     work w;
@@ -482,7 +484,7 @@ static void needs_are_met_or_said(void **state)
     tear_down(&w);
 }
 
-static void sizes_are_read(void **state)
+TEST(sizes_are_read)
 {
     static const struct {
         const char *text;
@@ -549,7 +551,7 @@ static uint64_t size_within(double share, double *sqnr)
 }
 
 /* More bytes lose less; all float is the end of the curve. */
-static void sizes_are_kept(void **state)
+TEST(sizes_are_kept)
 {
     double sqnr[4];
     assert_int_equal(size_within(0.02, &sqnr[0]), 0);
@@ -559,7 +561,7 @@ static void sizes_are_kept(void **state)
     assert_true(sqnr[3] > 1e9);
 }
 
-static void warns_of_a_quantized_model(void **state)
+TEST(warns_of_a_quantized_model)
 {
     work w;
     set_up(&w, "models/demo_qdq.onnx");
@@ -569,25 +571,4 @@ static void warns_of_a_quantized_model(void **state)
     assert_int_equal(w.c.n_warnings, 1);
     assert_non_null(strstr(w.c.warnings[0], "is quantized already ("));
     tear_down(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_are_read_back),
-        cmocka_unit_test(goes_all_the_way),
-        cmocka_unit_test(the_float_model_runs_once),
-        cmocka_unit_test(decisions_are_made_again),
-        cmocka_unit_test(late_decisions_are_made_again),
-        cmocka_unit_test(says_what_methods_did),
-        cmocka_unit_test(measures_what_biases_make_up_for),
-        cmocka_unit_test(measures_inputs_in_stages),
-        cmocka_unit_test(folding_that_loses_is_taken_back),
-        cmocka_unit_test(methods_are_switched_by_name),
-        cmocka_unit_test(needs_are_met_or_said),
-        cmocka_unit_test(sizes_are_read),
-        cmocka_unit_test(sizes_are_kept),
-        cmocka_unit_test(warns_of_a_quantized_model),
-    };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -23,6 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+TEST_GROUP(folder_make, folder_remove);
+
 /* Allocations and threads that fail, where no sanitizer has functions of its own for them. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #elif defined(__has_feature)
@@ -140,7 +142,7 @@ static void fails(const char *spec, const char *steps, const oct_input_desc *in,
 static const int64_t rows32[3] = { -1, 3, 2 }, nchw[4] = { -1, 3, -1, -1 }, gray_nchw[4] = { -1, 1, -1, -1 };
 
 /* Where steps put a picture, against numbers worked out by hand. */
-static void placing(void **state)
+TEST(placing)
 {
     static const struct {
         const char *steps;
@@ -166,7 +168,7 @@ static void placing(void **state)
 }
 
 /* The digests are of a Python script that follows formats.md. */
-static void digest_of_samples(void **state)
+TEST(digest_of_samples)
 {
     static const char both[] = "f049ce0fbbb7004def5218fd783929994a7f57be96ec464fb751869a7d5ea3f1",
                       none[] = "d5fe696dc1aa5c0a800bf800ce8fc6e26ab622c7dd7de4b9fd0c304fe4036256";
@@ -195,7 +197,7 @@ static void digest_of_samples(void **state)
     oct_sample_sum_free(&other);
 }
 
-static void npy_types_become_float(void **state)
+TEST(npy_types_become_float)
 {
     static const char *const names[] = { "f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8", "u2", "u4", "u8" };
     for (size_t k = 0; k < OCT_COUNT(names); k++) {
@@ -222,7 +224,7 @@ static void npy_types_become_float(void **state)
     }
 }
 
-static void npy_forms(void **state)
+TEST(npy_forms)
 {
     static const char *const same[] = { "x_f4.npy", "fortran.npy", "v2.npy" };
     for (size_t k = 0; k < OCT_COUNT(same); k++) {
@@ -249,7 +251,7 @@ static void npy_forms(void **state)
     fails(at("x_f4.npy"), "resize=8", input(OCT_F32, 3, rows32), OCT_EMALFORMED, "pictures");
 }
 
-static void shards_and_limits(void **state)
+TEST(shards_and_limits)
 {
     int64_t given = 0;
     for (int part = -1; part < 3; part++) {
@@ -281,7 +283,7 @@ static void shards_and_limits(void **state)
     oct_source_close(s);
 }
 
-static void fixed_batch_is_padded(void **state)
+TEST(fixed_batch_is_padded)
 {
     oct_source *s = open_one(at("x_f4.npy"), NULL, input(OCT_F32, 3, (int64_t[]){ 3, 3, 2 }));
     oct_batch b = OCT_BATCH_INIT;
@@ -298,7 +300,7 @@ static void fixed_batch_is_padded(void **state)
     oct_source_close(s);
 }
 
-static void npz_feeds_several_inputs(void **state)
+TEST(npz_feeds_several_inputs)
 {
     static const char *const files[] = { "stored.npz", "deflated.npz", "zip64.npz" };
     static const int64_t one[3] = { 1, 3, 2 }, st[3] = { 2, 1, 3 };
@@ -393,7 +395,7 @@ static int whole_groups(const int seen[GROUPS])
     return n;
 }
 
-static void given_groups_stay_together(void **state)
+TEST(given_groups_stay_together)
 {
     static const int64_t dims[2] = { -1, 1 };
     const oct_input_desc in[2] = { { "x", OCT_F32, 2, dims }, { "state", OCT_F32, 2, dims } };
@@ -438,7 +440,7 @@ static void given_groups_stay_together(void **state)
 
 /* An .npy holds one array: inputs that nothing reads are no others, unless all are so. They hold zeros, even if samples
  * have arrays of their names. */
-static void unread_inputs_are_zeros(void **state)
+TEST(unread_inputs_are_zeros)
 {
     static const int64_t mask[2] = { -1, 5 }, one[3] = { 1, 3, 2 }, st[3] = { 2, 1, 3 };
     const oct_input_desc in[3] = { { "training", OCT_BOOL, 0, NULL, true },
@@ -505,7 +507,7 @@ MAYBE_UNUSED static void same_picture(const char *spec, const char *steps, const
     oct_array_free(&w);
 }
 
-static void pictures_equal_pillow(void **state)
+TEST(pictures_equal_pillow)
 {
 #ifdef OCT_HAVE_PNG
     static const char *const filters[] = { "bilinear", "bicubic", "nearest" };
@@ -566,7 +568,7 @@ static void pictures_equal_pillow(void **state)
 }
 
 /* INTER_LINEAR by its definition in real numbers: within one level of the fixed point. */
-static void linear_is_unwidened(void **state)
+TEST(linear_is_unwidened)
 {
     oct_array p = expect("rgb.npy");
     oct_image im;
@@ -589,7 +591,7 @@ static void linear_is_unwidened(void **state)
     oct_array_free(&p);
 }
 
-static void steps_apply_in_order(void **state)
+TEST(steps_apply_in_order)
 {
 #ifdef OCT_HAVE_PNG
     oct_array w = expect("rgb.npy");
@@ -638,7 +640,7 @@ static void counts(void *arg)
 }
 
 /* An open source reads its samples again in another form, and can be turned back. */
-static void steps_are_exchanged(void **state)
+TEST(steps_are_exchanged)
 {
     oct_steps steps = { .has_order = true, .order = OCT_ORDER_BGR, .n_mean = 1, .mean = { 3 } };
     int ended = 0, ended_too = 0;
@@ -667,7 +669,7 @@ static void steps_are_exchanged(void **state)
     oct_array_free(&w);
 }
 
-static void texts_of_steps(void **state)
+TEST(texts_of_steps)
 {
     const char *names[2] = { "a", "b/c:0" };
     oct_steps st[2] = { { 0 } }, again[1] = { { 0 } };
@@ -725,7 +727,7 @@ MAYBE_UNUSED static void gives(const char *spec, const char *labels, size_t n, c
     oct_source_close(s);
 }
 
-static void folders_lists_and_shards(void **state)
+TEST(folders_lists_and_shards)
 {
 #if defined(OCT_HAVE_PNG) && defined(OCT_HAVE_JPEG)
     static const char *const listed[] = { "/rgb.png", "/rgb.jpg", "/gray.png" };
@@ -755,7 +757,7 @@ static void folders_lists_and_shards(void **state)
     fails(folder_path("empty"), NULL, input(OCT_F32, 4, nchw), OCT_EMALFORMED, "no samples");
 }
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
     oct_source *s = open_one(at("case"), NULL, input(OCT_F32, 3, rows32));
     oct_batch b = OCT_BATCH_INIT;
@@ -768,7 +770,7 @@ static void test_cases(void **state)
     oct_source_close(s);
 }
 
-static void bad_samples_are_counted(void **state)
+TEST(bad_samples_are_counted)
 {
 #ifdef OCT_HAVE_PNG
     char line[600];
@@ -798,7 +800,7 @@ static void bad_samples_are_counted(void **state)
 #endif
 }
 
-static void npz_is_written(void **state)
+TEST(npz_is_written)
 {
     const char *names[3] = { "even", "ragged", "one" };
     oct_npz_writer *w;
@@ -852,7 +854,7 @@ static oct_status write_one(oct_err *err)
     return s;
 }
 
-static void npz_without_memory(void **state)
+TEST(npz_without_memory)
 {
     oct_status s = OCT_ENOMEM;
     size_t n = 0;
@@ -885,7 +887,7 @@ static void read_quietly(const char *path, const oct_input_desc *in, size_t n)
 }
 
 /* Every length of small files, then single bytes changed. */
-static void cut_and_changed_files(void **state)
+TEST(cut_and_changed_files)
 {
     static const struct {
         const char *file, *as;
@@ -943,7 +945,7 @@ static oct_status decode_changed(const char *file, size_t at_byte, const void *b
 }
 
 /* Headers of BMP that say more than the file holds, or what nobody can mean. */
-static void bmp_that_claims_too_much(void **state)
+TEST(bmp_that_claims_too_much)
 {
     static const struct {
         const char *file;
@@ -973,7 +975,7 @@ static void bmp_that_claims_too_much(void **state)
     }
 }
 
-static void webp_that_claims_too_much(void **state)
+TEST(webp_that_claims_too_much)
 {
 #ifdef OCT_HAVE_WEBP
     oct_err err = OCT_ERR_INIT;
@@ -987,7 +989,7 @@ static void webp_that_claims_too_much(void **state)
 #endif
 }
 
-static void failing_memory(void **state)
+TEST(failing_memory)
 {
     static const char *const files[] = { "x_f4.npy", "deflated.npz", "case", "classes", "list.csv", "shard-000.tar" };
 #if defined(OCT_HAVE_PNG) && defined(OCT_HAVE_JPEG) && defined(OCT_HAVE_ARCHIVE)
@@ -1033,7 +1035,7 @@ static void failing_memory(void **state)
 
 /* Headers that claim far more than their bytes can hold are wrong, and no memory is asked for it: a limit on memory
  * would else end the run as if there were too little of it. */
-static void claims_beyond_the_bytes(void **state)
+TEST(claims_beyond_the_bytes)
 {
 #ifdef OCT_HAVE_PNG
     static const uint8_t wide[] = { 0x89, 'P', 'N', 'G', 13,  10,   26,   10,   0,    0,   0,    13,
@@ -1074,7 +1076,7 @@ static void claims_beyond_the_bytes(void **state)
 }
 
 /* With more files than stay open one is closed as soon as its samples are read, while others may still decode them. */
-static void closed_files_are_not_read(void **state)
+TEST(closed_files_are_not_read)
 {
     enum { FILES = 20, SIDE = 1500 };
     static const char head[] =
@@ -1115,7 +1117,7 @@ static void reads_words(oct_stream *s, size_t at, size_t n)
 }
 
 /* Who passes over large members reads little but their headers; who reads on gets whole blocks. */
-static void little_is_read_behind_a_long_skip(void **state)
+TEST(little_is_read_behind_a_long_skip)
 {
     enum { SIZE = 1 << 20, FAR = 100000 };
     static uint32_t words[SIZE / sizeof(uint32_t)];
@@ -1144,7 +1146,7 @@ static void little_is_read_behind_a_long_skip(void **state)
 
 #ifdef OWN_LIBC
 /* A picture whose header says far more than its bytes can hold is refused before there is memory for it. */
-static void jpeg_that_claims_too_much(void **state)
+TEST(jpeg_that_claims_too_much)
 {
 #ifdef OCT_HAVE_JPEG
     char *p;
@@ -1162,7 +1164,7 @@ static void jpeg_that_claims_too_much(void **state)
 }
 
 /* What libjpeg allocates does not go through oct_alloc. */
-static void failing_memory_of_libjpeg(void **state)
+TEST(failing_memory_of_libjpeg)
 {
 #ifdef OCT_HAVE_JPEG
     static const char *const files[] = { "rgb.jpg", "progressive.jpg", "cmyk.jpg" };
@@ -1188,7 +1190,7 @@ static void failing_memory_of_libjpeg(void **state)
 }
 
 /* Of the lossless form libwebp 1.2 uses a table that it did not get. */
-static void failing_memory_of_libwebp(void **state)
+TEST(failing_memory_of_libwebp)
 {
 #ifdef OCT_HAVE_WEBP
     char *p;
@@ -1212,7 +1214,7 @@ static void failing_memory_of_libwebp(void **state)
 
 /* libarchive ends the process where it has no other way to tell. (Where it uses a pointer that it did not get, nothing
  * can be done.) */
-static void failing_memory_of_libarchive(void **state)
+TEST(failing_memory_of_libarchive)
 {
 #if defined(OCT_HAVE_ARCHIVE) && defined(OCT_HAVE_PNG)
     int ended[256] = { 0 };
@@ -1242,7 +1244,7 @@ static void failing_memory_of_libarchive(void **state)
 #endif
 }
 
-static void threads_that_cannot_start(void **state)
+TEST(threads_that_cannot_start)
 {
     oct_source *s = open_one(at("x_f4.npy"), NULL, input(OCT_F32, 3, rows32));
     oct_batch b = OCT_BATCH_INIT;
@@ -1255,43 +1257,3 @@ static void threads_that_cannot_start(void **state)
     oct_source_close(s);
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(placing),
-        cmocka_unit_test(digest_of_samples),
-        cmocka_unit_test(npy_types_become_float),
-        cmocka_unit_test(npy_forms),
-        cmocka_unit_test(shards_and_limits),
-        cmocka_unit_test(fixed_batch_is_padded),
-        cmocka_unit_test(npz_feeds_several_inputs),
-        cmocka_unit_test(given_groups_stay_together),
-        cmocka_unit_test(unread_inputs_are_zeros),
-        cmocka_unit_test(pictures_equal_pillow),
-        cmocka_unit_test(linear_is_unwidened),
-        cmocka_unit_test(steps_apply_in_order),
-        cmocka_unit_test(steps_are_exchanged),
-        cmocka_unit_test(texts_of_steps),
-        cmocka_unit_test(folders_lists_and_shards),
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(bad_samples_are_counted),
-        cmocka_unit_test(npz_is_written),
-        cmocka_unit_test(npz_without_memory),
-        cmocka_unit_test(cut_and_changed_files),
-        cmocka_unit_test(bmp_that_claims_too_much),
-        cmocka_unit_test(webp_that_claims_too_much),
-        cmocka_unit_test(failing_memory),
-        cmocka_unit_test(claims_beyond_the_bytes),
-        cmocka_unit_test(closed_files_are_not_read),
-        cmocka_unit_test(little_is_read_behind_a_long_skip),
-#ifdef OWN_LIBC
-        cmocka_unit_test(jpeg_that_claims_too_much),
-        cmocka_unit_test(failing_memory_of_libjpeg),
-        cmocka_unit_test(failing_memory_of_libwebp),
-        cmocka_unit_test(failing_memory_of_libarchive),
-        cmocka_unit_test(threads_that_cannot_start),
-#endif
-    };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
-}

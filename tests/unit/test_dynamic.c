@@ -17,6 +17,14 @@ static void fill_qvals(void)
         qvals[i] = (int8_t)(int)(net_next(&seed) & 255u);
 }
 
+static int set_up(void **state)
+{
+    fill_qvals();
+    return 0;
+}
+
+TEST_GROUP(set_up, NULL);
+
 static char *unique(oct_graph *g, const char *base, int i)
 {
     return oct_arena_printf(g->arena, "%s%d", base, i);
@@ -85,7 +93,7 @@ static void same_as_nodes(const oct_graph *g, size_t steps)
     assert_true(steps_of(g, &nodes) > steps);
 }
 
-static void one_step(void **state)
+TEST(one_step)
 {
     for (int form = 0; form < 8; form++) {
         oct_graph *g = net_graph(13);
@@ -97,7 +105,7 @@ static void one_step(void **state)
     }
 }
 
-static void clamp_joins(void **state)
+TEST(clamp_joins)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "7,37");
@@ -107,7 +115,7 @@ static void clamp_joins(void **state)
 }
 
 /* Quantized values that two products read are made once, whether the model quantizes once or for each. */
-static void shared_qvals(void **state)
+TEST(shared_qvals)
 {
     for (int twice = 0; twice < 2; twice++) {
         oct_graph *g = net_graph(13);
@@ -122,7 +130,7 @@ static void shared_qvals(void **state)
 }
 
 /* What somebody looks at is not fused away. */
-static void seen_values_stay(void **state)
+TEST(seen_values_stay)
 {
     const char *const taps[] = { "acc0" };
     oct_plan_opts o = { .taps = taps, .n_taps = 1 };
@@ -141,7 +149,7 @@ static void seen_values_stay(void **state)
 }
 
 /* Scale and zero point by the definition of DynamicQuantizeLinear, sums in integers. */
-static void written_out(void **state)
+TEST(written_out)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "7,37");
@@ -171,7 +179,7 @@ static void written_out(void **state)
 }
 
 /* QGemm without an output scale gives reals. */
-static void qgemm_real(void **state)
+TEST(qgemm_real)
 {
     oct_graph *g = net_graph(13);
     GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
@@ -236,7 +244,7 @@ static void every_way(const oct_graph *g, size_t count)
     oct_pool_destroy(pool);
 }
 
-static void recurrent_bits(void **state)
+TEST(recurrent_bits)
 {
     oct_graph *g = recurrent("3");
     every_way(g, 9 * 3 * (2 * 23 + 17));
@@ -256,7 +264,7 @@ static void recurrent_bits(void **state)
 
 /* The first sequence of three comes out as it does alone: inputs of [steps][batch][13] differ, so alone is computed on
  * row 0. */
-static void recurrent_batches(void **state)
+TEST(recurrent_batches)
 {
     static float x[9 * 3 * 13], one[9 * 13];
     net_fill(x, 9 * 3 * 13, 41);
@@ -277,15 +285,4 @@ static void recurrent_batches(void **state)
     oct_plan_destroy(q);
     oct_graph_destroy(all);
     oct_graph_destroy(alone);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_step),         cmocka_unit_test(clamp_joins),       cmocka_unit_test(shared_qvals),
-        cmocka_unit_test(seen_values_stay), cmocka_unit_test(written_out),       cmocka_unit_test(qgemm_real),
-        cmocka_unit_test(recurrent_bits),   cmocka_unit_test(recurrent_batches),
-    };
-    fill_qvals();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ static void assert_pin(const oct_calib *c, const want *w)
 #define AIMET_X \
     "\"bitwidth\": 8, \"is_symmetric\": \"False\", \"max\": 2.609, \"min\": -2.109, \"offset\": -114.0, \"scale\": 0.0185"
 
-static void forms_say_the_same(void **state)
+TEST(forms_say_the_same)
 {
     static const struct {
         const char *form, *text;
@@ -159,7 +159,7 @@ static void forms_say_the_same(void **state)
 }
 
 /* What an encoding has as float stays float. */
-static void floats_stay(void **state)
+TEST(floats_stay)
 {
     if (!reads_json()) {
         print_message("# skipped: a build without jansson\n");
@@ -175,7 +175,7 @@ static void floats_stay(void **state)
 }
 
 /* A table of ranges and parameters, through each form and back. */
-static void written_and_read(void **state)
+TEST(written_and_read)
 {
     oct_graph *g = layers();
     oct_calib *c = oct_calib_create();
@@ -221,7 +221,7 @@ static void written_and_read(void **state)
 }
 
 /* ncnn's weights: 127 over the largest of each output channel, of each group where there are groups. */
-static void weights_have_scales(void **state)
+TEST(weights_have_scales)
 {
     oct_graph *g = layers();
     const float *w1 = g->value[oct_graph_find(g, "w1")].constant->data,
@@ -250,7 +250,7 @@ static void weights_have_scales(void **state)
     oct_graph_destroy(g);
 }
 
-static void errors_name_the_place(void **state)
+TEST(errors_name_the_place)
 {
     static const struct {
         const char *text, *says;
@@ -329,7 +329,7 @@ static void errors_name_the_place(void **state)
 }
 
 /* Names that a form has no place for are refused, not written as another name. */
-static void names_without_a_place(void **state)
+TEST(names_without_a_place)
 {
     static const char *const bad[][2] = { { "tensorrt", "a\nb" }, { "ort-cache", "a\nb" } };
     for (size_t i = 0; i < OCT_COUNT(bad); i++) {
@@ -349,7 +349,7 @@ static void names_without_a_place(void **state)
 }
 
 /* Each allocation fails in turn. */
-static void no_memory(void **state)
+TEST(no_memory)
 {
     static const char text[] = "TRT-1\nx: 3c010a14\nr: 3d000000\n";
     oct_graph *g = layers();
@@ -379,7 +379,7 @@ static void no_memory(void **state)
 }
 
 /* What a hint says of files that look like one form and are of another, or none. */
-static void hints_say_what_to_do(void **state)
+TEST(hints_say_what_to_do)
 {
     static const struct {
         const char *text, *hint;
@@ -412,7 +412,7 @@ static void hints_say_what_to_do(void **state)
 }
 
 /* An entry with a slip in its name is told, with the tensor that it may be about. */
-static void slips_are_named(void **state)
+TEST(slips_are_named)
 {
     oct_graph *g = layers();
     oct_encodings_match m;
@@ -427,20 +427,4 @@ static void slips_are_named(void **state)
                         "entries of nothing that the model has: 1, the first 'rr'"); /* all tensors have entries */
     oct_calib_destroy(c);
     oct_graph_destroy(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms_say_the_same),
-        cmocka_unit_test(floats_stay),
-        cmocka_unit_test(written_and_read),
-        cmocka_unit_test(weights_have_scales),
-        cmocka_unit_test(errors_name_the_place),
-        cmocka_unit_test(names_without_a_place),
-        cmocka_unit_test(no_memory),
-        cmocka_unit_test(hints_say_what_to_do),
-        cmocka_unit_test(slips_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@
 
 /* ---- statistics ---- */
 
-static void denormals_are_flushed_when_asked(void **state)
+TEST(denormals_are_flushed_when_asked)
 {
     volatile float tiny = 1e-40f, one = 1;
     if (oct_flush_denormals(true)) {
@@ -32,7 +32,7 @@ static void denormals_are_flushed_when_asked(void **state)
     assert_true(tiny * one > 0);
 }
 
-static void means(void **state)
+TEST(means)
 {
     /* d = 1 2 3 4: mean 2.5, t(3, 0.975) = 3.182446, s = 1.290994: half 2.054260 */
     oct_paired p = { 0 };
@@ -53,7 +53,7 @@ static void means(void **state)
     assert_true(isnan(oct_paired_mean(&p).lo));
 }
 
-static void quartiles(void **state)
+TEST(quartiles)
 {
     double v[] = { 5, 1, 4, 2 }; /* numpy.percentile: 1.75, 3, 4.25 */
     oct_quartiles q = oct_quartiles_of(v, 4);
@@ -64,7 +64,7 @@ static void quartiles(void **state)
     assert_true(oct_quartiles_of(one, 1).q3 == 7);
 }
 
-static void decibels(void **state)
+TEST(decibels)
 {
     for (double x = 1e-300; x < 1e300; x *= 3.7)
         NEAR(oct_log10(x), log10(x), 4e-16 * fabs(log10(x)) + 2e-16);
@@ -79,7 +79,7 @@ static void decibels(void **state)
 
 /* ---- metrics ---- */
 
-static void errors(void **state)
+TEST(errors)
 {
     const float y[] = { 1, -2, 3, 0.5f }, z[] = { 1, -1, 2.5f, 0.5f };
     oct_error e = { 0 };
@@ -99,7 +99,7 @@ static void errors(void **state)
 }
 
 /* Doubles would lose the ones beside 2^60; a sum of parts is that of all. */
-static void sums_of_errors(void **state)
+TEST(sums_of_errors)
 {
     const double big = 0x1p60;
     const oct_error e[] = { { .signal = big, .noise = 1, .max_abs = 1, .n = 3 },
@@ -126,7 +126,7 @@ static double score(const char *name, const oct_sample_view *v)
     return m->score(&of);
 }
 
-static void scores(void **state)
+TEST(scores)
 {
     const float out[] = { 0.1f, 0.5f, 0.5f, 0.2f, 0.3f, 0.05f, 0.04f },
                 ref[] = { 0.1f, 0.4f, 0.5f, 0.2f, 0.3f, 0.05f, 0.04f };
@@ -155,7 +155,7 @@ static void scores(void **state)
 }
 
 /* NaN agrees with nothing, and neither do outputs without values. */
-static void no_numbers(void **state)
+TEST(no_numbers)
 {
     const float nan[] = { NAN, NAN, NAN }, some[] = { NAN, 1, NAN }, real[] = { 5, 0, 0 };
     oct_error empty = { 0 };
@@ -173,7 +173,7 @@ static void no_numbers(void **state)
 
 /* p 0.5 0.25 0.25, q 0.25 0.5 0.25: 0.25 log 2. As logits, moved by any constant, the same; and for one number of two
  * classes. */
-static void divergences(void **state)
+TEST(divergences)
 {
     const float p[] = { 0.5f, 0.25f, 0.25f, 0.5f, 0.5f, 0 }, q[] = { 0.25f, 0.5f, 0.25f, 0.5f, 0.5f, 0 };
     oct_sample_view v = { .out = q, .ref = p, .n_out = 6, .width = 3 };
@@ -192,7 +192,7 @@ static void divergences(void **state)
     NEAR(score("kl", &none), log(1e7) + 2 * 1e-7 * log(1e-7 / 0.5), 1e-12);
 }
 
-static void limits(void **state)
+TEST(limits)
 {
     oct_drop_limit d;
     assert_int_equal(oct_drop_limit_parse("0.5%", &d, NULL), OCT_OK);
@@ -228,7 +228,7 @@ static oct_check_result compared(oct_dtype t, int rank, const int64_t *dims, con
     return r;
 }
 
-static void comparing(void **state)
+TEST(comparing)
 {
     float want[] = { 1, 2, INFINITY, NAN }, got[] = { 1, 2.001f, INFINITY, NAN };
     const int64_t dims[] = { 2, 2 }, flat[] = { 1, 4 };
@@ -252,7 +252,7 @@ static void comparing(void **state)
 }
 
 /* 1.0, 1.125 and NaN in float8e4m3fn; 3 and -2 in int4; 16-bit floats within two units in the last place. */
-static void comparing_small(void **state)
+TEST(comparing_small)
 {
     uint8_t want[] = { 0x38, 0x39, 0x7f }, got[] = { 0x38, 0x39, 0x7f }, packed[] = { 0xe3 }, other[] = { 0xd3 };
     const int64_t three = 3, two = 2, single = 1;
@@ -266,7 +266,7 @@ static void comparing_small(void **state)
     assert_int_equal(compared(OCT_BF16, 1, &single, one, far).differ, 1);
 }
 
-static void comparing_strings(void **state)
+TEST(comparing_strings)
 {
     const oct_str want[] = { { "a", 1 }, { "bc", 2 } }, got[] = { { "a", 1 }, { "bcd", 3 } };
     const int64_t two = 2;
@@ -290,7 +290,7 @@ static oct_datum *counted(const float *v, size_t n)
     return s;
 }
 
-static void comparing_sequences(void **state)
+TEST(comparing_sequences)
 {
     const float a[] = { 0, 1, 2 }, b[] = { 0, 3, 2 };
     const oct_check_options o = { .rtol = 1e-3 };
@@ -391,7 +391,7 @@ static oct_eval_result *evaluate(pair *p, size_t batch, double seconds)
     return r;
 }
 
-static void whole_evaluation(void **state)
+TEST(whole_evaluation)
 {
     pair p;
     open_pair(&p, 30);
@@ -446,7 +446,7 @@ static void evaluate_kept(pair *p, oct_kept_outputs *kept, bool timed)
     oct_eval_free(without);
 }
 
-static void the_reference_runs_once(void **state)
+TEST(the_reference_runs_once)
 {
     pair p;
     open_pair(&p, 30);
@@ -474,7 +474,7 @@ static void the_reference_runs_once(void **state)
     close_pair(&p);
 }
 
-static void a_model_equals_itself(void **state)
+TEST(a_model_equals_itself)
 {
     pair p;
     open_pair(&p, 3);
@@ -570,7 +570,7 @@ static void check_own_errors(float by)
     oct_graph_destroy(g[1]);
 }
 
-static void own_errors(void **state)
+TEST(own_errors)
 {
     check_own_errors(1);
     check_own_errors(2);
@@ -596,7 +596,7 @@ static oct_graph *rounds(float by)
 
 /* From x = 1 2: a body's values are 2 4, 6 10, 14 22, then 3 5, 7 11, 15 23, against 2 4, 7 11, 17 25
  * and 3.5 5.5, 8.5 12.5, 18.5 26.5. */
-static void layers_of_bodies(void **state)
+TEST(layers_of_bodies)
 {
     oct_graph *g[2] = { rounds(1), rounds(1.5f) };
     const oct_eval_model m[2] = { { .name = "float", .graph = g[0] }, { .name = "quant", .graph = g[1] } };
@@ -626,7 +626,7 @@ static void layers_of_bodies(void **state)
     oct_graph_destroy(g[1]);
 }
 
-static void metrics_that_cannot_be(void **state)
+TEST(metrics_that_cannot_be)
 {
     pair p;
     open_pair(&p, 3);
@@ -660,7 +660,7 @@ static void fail_everywhere(pair *p, oct_kept_outputs *kept)
     }
 }
 
-static void failing_memory(void **state)
+TEST(failing_memory)
 {
     pair p;
     open_pair(&p, 2);
@@ -678,7 +678,7 @@ static const oct_metric *metric_of(const char *name)
     return m;
 }
 
-static void differences_in_words(void **state)
+TEST(differences_in_words)
 {
     const oct_metric *top1 = metric_of("top1"), *mse = metric_of("mse");
     char text[OCT_DROP_TEXT];
@@ -700,7 +700,7 @@ static void differences_in_words(void **state)
 }
 
 /* Whichever way a metric is better, the number is the value minus the reference, and lies within its interval. */
-static void changes_have_one_sign(void **state)
+TEST(changes_have_one_sign)
 {
     static const char *const names[] = { "top1", "ap50", "map", "f1", "mse", "perplexity", "spearman" };
     char text[OCT_DROP_TEXT];
@@ -731,7 +731,7 @@ static void changes_have_one_sign(void **state)
 }
 
 /* A limit is not plainly met by so few samples that there is no interval. */
-static void few_samples_are_said(void **state)
+TEST(few_samples_are_said)
 {
     static const char *const names[] = { "ap50", "map", "f1", "top1" };
     char text[OCT_GATE_TEXT];
@@ -751,7 +751,7 @@ static void few_samples_are_said(void **state)
     }
 }
 
-static void goals_in_words(void **state)
+TEST(goals_in_words)
 {
     char text[OCT_GATE_TEXT];
     oct_eval_score s = { .metric = metric_of("top1"),
@@ -809,7 +809,7 @@ static void goals_in_words(void **state)
 }
 
 /* Without an interval nothing is called better or worse. */
-static void few_samples_in_words(void **state)
+TEST(few_samples_in_words)
 {
     char text[OCT_GATE_TEXT];
     oct_eval_score s = { .metric = metric_of("top1"), .reference = 0.9, .drop = 0.02, .lo = NAN, .hi = NAN, .n = 4 };
@@ -826,7 +826,7 @@ static void few_samples_in_words(void **state)
     assert_string_equal(oct_report_drop(text, &s), "-2.00 points (95 %: -3.00 to -1.00, n = 400), worse");
 }
 
-static void xml_is_safe(void **state)
+TEST(xml_is_safe)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_xml_text(&b, "a<b>&\"c\"\x01\u2028\xff\uffff");
@@ -835,7 +835,7 @@ static void xml_is_safe(void **state)
 }
 
 /* Sums of -log of shares, by the C library; what does not count is left out, and a token that cannot be is infinite. */
-static void tokens_are_surprising(void **state)
+TEST(tokens_are_surprising)
 {
     const float logits[] = { 1, 2, 3, 0.5f, 0.25f, -1, 4, 4, 4, 0, 0, 0 };
     const int64_t next[] = { 2, 0, -1, -1 };
@@ -854,7 +854,7 @@ static void tokens_are_surprising(void **state)
 }
 
 /* A speed is said only where the runs carry it. */
-static void speeds(void **state)
+TEST(speeds)
 {
     const oct_eval_speed faster = { 2.3, 2.2, 2.4, 20 }, slower = { 0.5, 0.45, 0.6, 20 }, same = { 1.1, 0.97, 1.2, 20 },
                          few = { 2.3, 2.2, 2.4, 4 }, noisy = { 27, 3, 40, 20 }, none = { 0 };
@@ -875,7 +875,7 @@ static void speeds(void **state)
 
 /* ---- scaled channels ---- */
 
-static void scaled_channels_are_read_back(void **state)
+TEST(scaled_channels_are_read_back)
 {
     const float factors[] = { 1, 0.25f, 3.14159274f }, want[] = { 2, 4, 8, 8, 64 / 3.14159274f, 128 / 3.14159274f };
     float x[] = { 2, 4, 2, 2, 64, 128 };
@@ -900,7 +900,7 @@ static void scaled_channels_are_read_back(void **state)
     oct_arena_destroy(a);
 }
 
-static void hostile_factors_are_passed_over(void **state)
+TEST(hostile_factors_are_passed_over)
 {
     static const char *const lines[] = { "",         "\n",        "1\n",      "1 \n",      "-1 1 y\n",    "99 1 y\n",
                                          "1 1, y\n", "1 0 y\n",   "1 -2 y\n", "1 nan y\n", "1 inf,1 y\n", "1 1,2\n",
@@ -915,42 +915,4 @@ static void hostile_factors_are_passed_over(void **state)
     assert_int_equal(oct_scaled_read(NULL, a, &list, &n, NULL), OCT_OK);
     assert_int_equal(n, 0);
     oct_arena_destroy(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(denormals_are_flushed_when_asked),
-        cmocka_unit_test(means),
-        cmocka_unit_test(quartiles),
-        cmocka_unit_test(decibels),
-        cmocka_unit_test(errors),
-        cmocka_unit_test(sums_of_errors),
-        cmocka_unit_test(scores),
-        cmocka_unit_test(no_numbers),
-        cmocka_unit_test(divergences),
-        cmocka_unit_test(limits),
-        cmocka_unit_test(comparing),
-        cmocka_unit_test(comparing_small),
-        cmocka_unit_test(comparing_strings),
-        cmocka_unit_test(comparing_sequences),
-        cmocka_unit_test(whole_evaluation),
-        cmocka_unit_test(the_reference_runs_once),
-        cmocka_unit_test(a_model_equals_itself),
-        cmocka_unit_test(own_errors),
-        cmocka_unit_test(layers_of_bodies),
-        cmocka_unit_test(metrics_that_cannot_be),
-        cmocka_unit_test(failing_memory),
-        cmocka_unit_test(differences_in_words),
-        cmocka_unit_test(changes_have_one_sign),
-        cmocka_unit_test(few_samples_are_said),
-        cmocka_unit_test(goals_in_words),
-        cmocka_unit_test(few_samples_in_words),
-        cmocka_unit_test(xml_is_safe),
-        cmocka_unit_test(tokens_are_surprising),
-        cmocka_unit_test(speeds),
-        cmocka_unit_test(scaled_channels_are_read_back),
-        cmocka_unit_test(hostile_factors_are_passed_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

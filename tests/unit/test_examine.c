@@ -48,7 +48,7 @@ static bool fits(oct_lint *l, const char *target, const char **why)
 }
 
 /* A file fits no target that lacks one of its operators, be it quantized or not. */
-static void operators_of_other_domains(void **state)
+TEST(operators_of_other_domains)
 {
     static const struct {
         const char *op, *domain, *target, *why; /* NULL: it fits */
@@ -98,7 +98,7 @@ static oct_graph *head(float most)
     return g;
 }
 
-static void float_head_would_collapse(void **state)
+TEST(float_head_would_collapse)
 {
     oct_graph *g = head(640);
     oct_lint *l = examined(g, NULL);
@@ -125,7 +125,7 @@ static void put_range(oct_calib *c, const char *name, float lo, float hi)
 }
 
 /* Without what is known of their range, nothing is said; a table says it. */
-static void tables_have_ranges(void **state)
+TEST(tables_have_ranges)
 {
     oct_graph *g = net_graph(13);
     const int x = net_input(g, "x", OCT_F32, "1,4,8"), z = net_input(g, "z", OCT_F32, "1,4,8");
@@ -155,7 +155,7 @@ static int quantized(oct_graph *g, int value, const char *name, float scale)
     return NET_NODE(g, "DequantizeLinear", name, name, NET_NODE(g, "QuantizeLinear", b, b, value, s, z), s, z);
 }
 
-static void quantized_scores_collapse(void **state)
+TEST(quantized_scores_collapse)
 {
     oct_graph *g = net_graph(13);
     const int scores = NET_NODE(g, "Sigmoid", "sigmoid", "scores", net_input(g, "x", OCT_F32, "1,4,8"));
@@ -174,7 +174,7 @@ static void quantized_scores_collapse(void **state)
 
 /* A Conv of float weights between quantizers would be rounded by ONNX Runtime, unless each channel has a scale of its
  * own. */
-static void real_layers_are_rounded(void **state)
+TEST(real_layers_are_rounded)
 {
     for (int channels = 0; channels < 2; channels++) {
         oct_graph *g = net_graph(13);
@@ -225,7 +225,7 @@ static oct_graph *product(int depth, int8_t w)
     return g;
 }
 
-static void sums_wrap_and_saturate(void **state)
+TEST(sums_wrap_and_saturate)
 {
     static const struct {
         int depth;
@@ -272,7 +272,7 @@ static oct_graph *two_weights(int a, int b)
 }
 
 /* Which weights are added together depends on the target. */
-static void sums_saturate_in_some_targets(void **state)
+TEST(sums_saturate_in_some_targets)
 {
     static const struct {
         int a, b; /* ic * 3 + tap */
@@ -295,7 +295,7 @@ static void sums_saturate_in_some_targets(void **state)
 
 /* Two activations: OpenVINO multiplies them on integers if both zero points are in the middle, or that of the first at
  * the end. */
-static void products_of_activations_saturate(void **state)
+TEST(products_of_activations_saturate)
 {
     static const struct {
         uint8_t a, b;
@@ -327,7 +327,7 @@ static void products_of_activations_saturate(void **state)
 }
 
 /* An s8 activation that two nodes read stays s8 in ONNX Runtime. */
-static void products_of_signed_activations_saturate(void **state)
+TEST(products_of_signed_activations_saturate)
 {
     const int8_t zero = 0;
     for (int readers = 1; readers < 3; readers++) {
@@ -351,20 +351,4 @@ static void products_of_signed_activations_saturate(void **state)
         oct_lint_close(l);
         oct_graph_destroy(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operators_of_other_domains),
-        cmocka_unit_test(float_head_would_collapse),
-        cmocka_unit_test(tables_have_ranges),
-        cmocka_unit_test(quantized_scores_collapse),
-        cmocka_unit_test(real_layers_are_rounded),
-        cmocka_unit_test(sums_wrap_and_saturate),
-        cmocka_unit_test(sums_saturate_in_some_targets),
-        cmocka_unit_test(products_of_activations_saturate),
-        cmocka_unit_test(products_of_signed_activations_saturate),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 
 #include "unit.h"
 
-static void values_are_set_in_json(void **state)
+TEST(values_are_set_in_json)
 {
     static const struct {
         const char *text, *path, *value, *want;
@@ -37,7 +37,7 @@ static void values_are_set_in_json(void **state)
     }
 }
 
-static void recipes_are_read(void **state)
+TEST(recipes_are_read)
 {
     oct_err err = OCT_ERR_INIT;
     oct_folder_recipe *r;
@@ -67,7 +67,7 @@ static void recipes_are_read(void **state)
     oct_folder_recipe_close(r);
 }
 
-static void wrong_recipes_are_refused(void **state)
+TEST(wrong_recipes_are_refused)
 {
     static const struct {
         const char *text, *said;
@@ -93,7 +93,7 @@ static void wrong_recipes_are_refused(void **state)
     }
 }
 
-static void built_in_recipes_are_right(void **state)
+TEST(built_in_recipes_are_right)
 {
     const char *name, *summary;
     oct_err err = OCT_ERR_INIT;
@@ -109,7 +109,7 @@ static void built_in_recipes_are_right(void **state)
 }
 
 /* Whatever is in it, an ended attempt leaves nothing, and a complete one takes the place of an empty folder. */
-static void folders_appear_when_complete(void **state)
+TEST(folders_appear_when_complete)
 {
     char top[] = "/tmp/octet-test-XXXXXX", path[64], file[4200];
     oct_err err = OCT_ERR_INIT;
@@ -142,7 +142,7 @@ static void folders_appear_when_complete(void **state)
 }
 
 /* However deep its folders are, and if it was entered several times, as when models are added. */
-static void a_signal_removes_folders(void **state)
+TEST(a_signal_removes_folders)
 {
     char top[] = "/tmp/octet-test-XXXXXX", path[64];
     int status = -1;
@@ -169,14 +169,4 @@ static void a_signal_removes_folders(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     assert_int_equal(rmdir(top), 0); /* nothing was left */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_set_in_json),       cmocka_unit_test(recipes_are_read),
-        cmocka_unit_test(wrong_recipes_are_refused),    cmocka_unit_test(built_in_recipes_are_right),
-        cmocka_unit_test(folders_appear_when_complete), cmocka_unit_test(a_signal_removes_folders),
-    };
-    return cmocka_run_group_tests_name("folder", tests, NULL, NULL);
 }

@@ -128,7 +128,7 @@ static oct_graph *conv_net(bool biased)
     return g;
 }
 
-static void convolution(void **state)
+TEST(convolution)
 {
     for (int biased = 0; biased < 2; biased++) {
         oct_graph *g = conv_net(biased), *c = same_when_read(g);
@@ -162,7 +162,7 @@ static void convolution(void **state)
 
 /* A bias of bytes, whose scale is so many steps of the products: the layer runs on integers if that is a whole
  * number. */
-static void bias_of_bytes(void **state)
+TEST(bias_of_bytes)
 {
     static const float steps[] = { 1, 8, 2.5f, 0.5f };
     static const int8_t bias[2] = { 100, -128 };
@@ -199,7 +199,7 @@ static void bias_of_bytes(void **state)
 
 /* What reads the values that a quantizer makes: two DequantizeLinear, one of them a graph output, and the graph's
  * end. */
-static void readers_of_qvals(void **state)
+TEST(readers_of_qvals)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "4,5"), s = NET_F32(g, "s", "", 0.25f);
@@ -227,7 +227,7 @@ static void readers_of_qvals(void **state)
     oct_graph_destroy(g);
 }
 
-static void integers_from_outside(void **state)
+TEST(integers_from_outside)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_U8, "4");
@@ -248,7 +248,7 @@ static void integers_from_outside(void **state)
 }
 
 /* Operators that compute on reals read what rounding left: 1.3 / 0.5 is 3 steps. */
-static void reals_are_rounded(void **state)
+TEST(reals_are_rounded)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "3,4"), f = fake(g, NET_NODE(g, "Softplus", "", "p", x), "q", "d", 0.5f, 0);
@@ -265,7 +265,7 @@ static void reals_are_rounded(void **state)
 }
 
 /* Scales that are computed, or no scales, are left as they are spelled. */
-static void left_as_spelled(void **state)
+TEST(left_as_spelled)
 {
     for (int form = 0; form < 3; form++) {
         oct_graph *g = net_graph(13);
@@ -325,7 +325,7 @@ static oct_graph *pattern(int form, bool spelled)
     return g;
 }
 
-static void passes_keep_rounding(void **state)
+TEST(passes_keep_rounding)
 {
     for (int form = 0; form < 6; form++) {
         oct_graph *g = pattern(form, true), *c = pattern(form, false);
@@ -340,7 +340,7 @@ static void passes_keep_rounding(void **state)
 
 /* A constant may have its reals beside the quantized values, and quantized values may be missing: quantized values are
  * what is read. */
-static void constants(void **state)
+TEST(constants)
 {
     static const float scale = 0.5f, real[4] = { 0.3f, -0.8f, 1.0f, 100.0f }, rounded[4] = { 0.5f, -1.0f, 1.0f, 63.5f };
     static const int32_t zero = 0;
@@ -364,7 +364,7 @@ static void constants(void **state)
 
 /* ---- operator form ---- */
 
-static void operators(void **state)
+TEST(operators)
 {
     oct_graph *g = net_graph(13);
     GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
@@ -398,7 +398,7 @@ static void operators(void **state)
 }
 
 /* Each line of the table: an integer operator has a form, and forms are told apart both ways. */
-static void table(void **state)
+TEST(table)
 {
     size_t n;
     const oct_qlinear *f = oct_qlinear_all(&n);
@@ -439,7 +439,7 @@ static int chain(oct_graph *g, int x, int i)
     return NET_NODE(g, "Add", "", name[5], NET_NODE(g, "Mul", "", name[4], real, scales), net_random(g, "row", "4", 5));
 }
 
-static void dynamic(void **state)
+TEST(dynamic)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "3,32");
@@ -510,7 +510,7 @@ static void dynamic_gemm(int form)
     oct_graph_destroy(g);
 }
 
-static void dynamic_gemms(void **state)
+TEST(dynamic_gemms)
 {
     for (int form = 0; form < 3; form++)
         dynamic_gemm(form);
@@ -568,7 +568,7 @@ static void check_blocks(int k, bool zeros)
     oct_graph_destroy(g);
 }
 
-static void blocks(void **state)
+TEST(blocks)
 {
     static const int depth[] = { K, 20, 9 };
     for (size_t i = 0; i < OCT_COUNT(depth); i++)
@@ -576,7 +576,7 @@ static void blocks(void **state)
             check_blocks(depth[i], zeros);
 }
 
-static void dequantized_blocks(void **state)
+TEST(dequantized_blocks)
 {
     oct_graph *g = net_graph(21);
     uint8_t qvals[K * N];
@@ -614,7 +614,7 @@ static int quantized_matrix(oct_graph *g, const char *name, const oct_quant *q, 
 }
 
 /* An LSTM with quantized weights is DynamicQuantizeLSTM, whose weights are transposed. */
-static void lstm(void **state)
+TEST(lstm)
 {
     static int8_t w[2 * ROWS * IN], r[2 * ROWS * H], wt[2 * ROWS * IN], rt[2 * ROWS * H];
     static float ws[2 * ROWS], rs[2 * ROWS];
@@ -688,7 +688,7 @@ static void lstm(void **state)
 /* ---- graphs in stages, taps ---- */
 
 /* Rows that are known when running, before and behind quantized products. */
-static void stages(void **state)
+TEST(stages)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "6,2"), s = NET_F32(g, "s", "", 0.0625f), z = u8(g, "z", 128);
@@ -733,7 +733,7 @@ static oct_status look(void *arg, size_t tap, const oct_operand *t, oct_err *err
 }
 
 /* Names of values that reading puts others in the place of: what is shown is what they hold. */
-static void taps(void **state)
+TEST(taps)
 {
     static const char *const names[] = { "r", "y_quantized", "y", "xd" };
     static seen s;
@@ -763,7 +763,7 @@ static oct_status look_at_reals(void *arg, size_t tap, const oct_operand *t, oct
     return look(arg, tap, t, err);
 }
 
-static void looked_at_only(void **state)
+TEST(looked_at_only)
 {
     static const char *const names[] = { "fd" };
     static seen s;
@@ -787,7 +787,7 @@ static void looked_at_only(void **state)
 }
 
 /* Memory that is missing anywhere is told, and nothing is left behind. */
-static void failing_allocations(void **state)
+TEST(failing_allocations)
 {
     for (int way = 0; way < 3; way++) {
         oct_graph *g = way == 0 ? conv_net(true) : way == 1 ? net_graph(13) : pattern(3, false);
@@ -809,30 +809,4 @@ static void failing_allocations(void **state)
         oct_alloc_fail_at(0);
         oct_graph_destroy(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolution),
-        cmocka_unit_test(bias_of_bytes),
-        cmocka_unit_test(readers_of_qvals),
-        cmocka_unit_test(integers_from_outside),
-        cmocka_unit_test(reals_are_rounded),
-        cmocka_unit_test(left_as_spelled),
-        cmocka_unit_test(passes_keep_rounding),
-        cmocka_unit_test(constants),
-        cmocka_unit_test(operators),
-        cmocka_unit_test(table),
-        cmocka_unit_test(dynamic),
-        cmocka_unit_test(dynamic_gemms),
-        cmocka_unit_test(blocks),
-        cmocka_unit_test(dequantized_blocks),
-        cmocka_unit_test(lstm),
-        cmocka_unit_test(stages),
-        cmocka_unit_test(taps),
-        cmocka_unit_test(looked_at_only),
-        cmocka_unit_test(failing_allocations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

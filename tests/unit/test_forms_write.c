@@ -66,7 +66,7 @@ static oct_graph *convs(void)
     return g;
 }
 
-static void values_carry_qparams(void **state)
+TEST(values_carry_qparams)
 {
     oct_graph *g = convs();
     float x[108], w1[108], b1[4], lo = 0, hi = 0;
@@ -137,7 +137,7 @@ static oct_graph *dynamic_layers(void)
     return g;
 }
 
-static void dynamic_layers_carry_qvals(void **state)
+TEST(dynamic_layers_carry_qvals)
 {
     oct_graph *g = dynamic_layers();
     const float *m = value(g, "m")->constant->data, *r = value(g, "r")->constant->data;
@@ -171,7 +171,7 @@ static void dynamic_layers_carry_qvals(void **state)
 }
 
 /* A matrix is annotated once for two products; their activations stay real. */
-static void blocks_are_shared(void **state)
+TEST(blocks_are_shared)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "3,40"), m = net_random(g, "m", "40,48", 2);
@@ -196,7 +196,7 @@ static void blocks_are_shared(void **state)
 
 /* 16-bit floats stand beside quantized values: the first convolution is on integers, and what follows it computes in 16
  * bits. */
-static void halves_belong_to_it(void **state)
+TEST(halves_belong_to_it)
 {
     oct_graph *g = convs();
     float x[108];
@@ -263,7 +263,7 @@ static float fake_quantized(float x)
 
 /* A border, a value that an operator makes with the same parameters and that is an output, and one that a nested graph
  * reads. */
-static void activations(void **state)
+TEST(activations)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "1,1,2,3");
@@ -310,7 +310,7 @@ static void activations(void **state)
 
 /* Integers that become quantized values, and quantized values as numbers: nodes that are there lack their parameters
  * only. */
-static void integer_borders(void **state)
+TEST(integer_borders)
 {
     oct_graph *g = net_graph(13);
     int u = net_const(g, "u", OCT_U8, "4", (const uint8_t[]){ 0, 7, 100, 255 });
@@ -333,7 +333,7 @@ static void integer_borders(void **state)
 
 /* Two values stand for w, with two sets of parameters: the integers are the same, and stored once under the first name;
  * other names are numbered in the order of the products. */
-static void constants_keep_their_names(void **state)
+TEST(constants_keep_their_names)
 {
     static const float scales[] = { 0.5f, 0.25f };
     static const int32_t zeros[] = { 0, 0 };
@@ -374,7 +374,7 @@ static void constants_keep_their_names(void **state)
 }
 
 /* The chain reads the quantized values as [k][n]; the graph's values give way to it, and the bias is added last. */
-static void dynamic_chain(void **state)
+TEST(dynamic_chain)
 {
     static const oct_quant dynamic = { .dtype = OCT_U8 };
     static const float scales[] = { 0.5f, 0.25f };
@@ -412,7 +412,7 @@ static void dynamic_chain(void **state)
 }
 
 /* W[3][2] in blocks of 16 along k: rows, and columns, of quantized values are one matrix in both forms. */
-static void blocks_in_both_orders(void **state)
+TEST(blocks_in_both_orders)
 {
     enum { K = 32, N = 3, BLOCKS = 2 };
     uint8_t rows[K * N / 2] = { 0 }, columns[N * K / 2] = { 0 };
@@ -461,7 +461,7 @@ static void blocks_in_both_orders(void **state)
 }
 
 /* DynamicQuantizeLSTM has its matrices the other way round, under the name and with the outputs of the LSTM. */
-static void lstm_is_transposed(void **state)
+TEST(lstm_is_transposed)
 {
     static const float scales[] = { 0.5f, 1, 2, 4, 0.25f, 1, 1, 1 };
     static const int32_t zeros[8] = { 0 };
@@ -497,7 +497,7 @@ static void lstm_is_transposed(void **state)
 }
 
 /* Zero points have the type of the quantized values. */
-static void wide_zero_point(void **state)
+TEST(wide_zero_point)
 {
     static const int32_t zero[] = { 40000 };
     static const oct_quant wide = { .n = 1, .scale = one_scale, .zp = zero, .dtype = OCT_U16 };
@@ -517,7 +517,7 @@ static void wide_zero_point(void **state)
 }
 
 /* Quantized values of a constant that a body reads, too: the dequantized value has its name. */
-static void captured_constant(void **state)
+TEST(captured_constant)
 {
     oct_graph *g = net_graph(13);
     const int64_t dims[1] = { 2 };
@@ -536,7 +536,7 @@ static void captured_constant(void **state)
 }
 
 /* Types by node: one Cast for both readers in the type, one back; the output keeps its type unless ends change. */
-static void half_by_node(void **state)
+TEST(half_by_node)
 {
     for (int ends = 0; ends < 2; ends++) {
         oct_graph *g = net_graph(13);
@@ -557,24 +557,4 @@ static void half_by_node(void **state)
         assert_string_equal(input(g, net_producer(g, ends ? "c_float32" : "c"), 0)->name, "s_float32");
         oct_graph_destroy(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_carry_qparams),
-        cmocka_unit_test(dynamic_layers_carry_qvals),
-        cmocka_unit_test(blocks_are_shared),
-        cmocka_unit_test(halves_belong_to_it),
-        cmocka_unit_test(activations),
-        cmocka_unit_test(integer_borders),
-        cmocka_unit_test(constants_keep_their_names),
-        cmocka_unit_test(dynamic_chain),
-        cmocka_unit_test(blocks_in_both_orders),
-        cmocka_unit_test(lstm_is_transposed),
-        cmocka_unit_test(wide_zero_point),
-        cmocka_unit_test(captured_constant),
-        cmocka_unit_test(half_by_node),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,7 +117,7 @@ static int hard_swish(oct_graph *g, int x, int form)
                        : op(g, "Mul", op(g, "Mul", y, number(g, 1 / 6.0f)), x);
 }
 
-static void activations(void **state)
+TEST(activations)
 {
     oct_graph *g;
     int x;
@@ -146,7 +146,7 @@ static void activations(void **state)
 }
 
 /* What the operator would not compute, or what others see. */
-static void no_activation(void **state)
+TEST(no_activation)
 {
     oct_graph *g;
     int x, e;
@@ -219,7 +219,7 @@ static int shifted(oct_graph *g, int y, int form)
     return form % 2 ? op(g, "Add", beta, y) : op(g, "Add", y, beta);
 }
 
-static void layer_norms(void **state)
+TEST(layer_norms)
 {
     oct_graph *g;
     int x;
@@ -264,7 +264,7 @@ static void layer_norms(void **state)
     expect(g, op(g, "Mul", op(g, "Div", d, v), net_random(g, "gamma", "8", 3)), "LayerNormalization", 1, 2);
 }
 
-static void no_layer_norm(void **state)
+TEST(no_layer_norm)
 {
     oct_graph *g;
     int x, d, v;
@@ -305,7 +305,7 @@ static int norm(oct_graph *g, const char *type, int x)
                : NET_NODE(g, type, "norm", "normed", x, gamma, net_random(g, "beta", "48", 4));
 }
 
-static void skips(void **state)
+TEST(skips)
 {
     static const char *const types[] = { "LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization" };
     static const char *const fused[] = { "SkipLayerNormalization", "SkipSimplifiedLayerNormalization",
@@ -365,7 +365,7 @@ static int softmax(oct_graph *g, int x)
 }
 
 /* As BERT has it: keys transposed at once, the quotient, the mask, the heads joined. */
-static void attention_flat(void **state)
+TEST(attention_flat)
 {
     static const char *const masks[] = { NULL, "2,1,1,7", "1,3,5,7", "5,7", "7" };
     for (size_t i = 0; i < OCT_COUNT(masks); i++)
@@ -386,7 +386,7 @@ static void attention_flat(void **state)
 }
 
 /* As PyTorch's scaled_dot_product_attention: both factors scaled, heads first. */
-static void attention_heads(void **state)
+TEST(attention_heads)
 {
     for (int form = 0; form < 3; form++) {
         oct_graph *g = net_graph(13);
@@ -416,7 +416,7 @@ static void attention_heads(void **state)
 }
 
 /* Products of three dimensions. */
-static void attention_batched(void **state)
+TEST(attention_batched)
 {
     for (int masked = 0; masked < 2; masked++) {
         oct_graph *g = net_graph(13);
@@ -429,7 +429,7 @@ static void attention_batched(void **state)
     }
 }
 
-static void no_attention(void **state)
+TEST(no_attention)
 {
     for (int form = 0; form < 5; form++) {
         oct_graph *g = net_graph(13);
@@ -482,7 +482,7 @@ static int unsqueezed(oct_graph *g, int x)
     return op(g, "Unsqueeze", x, NET_S64(g, "axes", "1", 1));
 }
 
-static void rotary(void **state)
+TEST(rotary)
 {
     for (int form = 0; form < 2; form++)
         for (int batch = 1; batch <= 2; batch++) { /* tables for all samples, and for each */
@@ -515,7 +515,7 @@ static void rotary(void **state)
 
 /* ------------------------------------------------------------------ biases */
 
-static void biases(void **state)
+TEST(biases)
 {
     static const struct {
         const char *bias;
@@ -547,7 +547,7 @@ static oct_status note(void *arg, size_t tap, const oct_operand *t, oct_err *err
 }
 
 /* A tapped value is not fused away. */
-static void taps(void **state)
+TEST(taps)
 {
     int x;
     oct_graph *g = start(13, "2,3,40", &x);
@@ -567,17 +567,4 @@ static void taps(void **state)
     assert_string_equal(oct_plan_step(p, 1).op, "Gelu");
     oct_plan_destroy(p);
     oct_graph_destroy(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(activations),     cmocka_unit_test(no_activation),
-        cmocka_unit_test(layer_norms),     cmocka_unit_test(no_layer_norm),
-        cmocka_unit_test(skips),           cmocka_unit_test(attention_flat),
-        cmocka_unit_test(attention_heads), cmocka_unit_test(attention_batched),
-        cmocka_unit_test(no_attention),    cmocka_unit_test(rotary),
-        cmocka_unit_test(biases),          cmocka_unit_test(taps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static const oct_metric *metric_of(const char *name)
     return m;
 }
 
-static void sizes(void **state)
+TEST(sizes)
 {
     static const struct {
         const char *text;
@@ -37,7 +37,7 @@ static void sizes(void **state)
         assert_false(oct_size_text(bad[i], &bytes, &share));
 }
 
-static void reading(void **state)
+TEST(reading)
 {
     oct_gates g = { 0 };
     oct_err err = OCT_ERR_INIT;
@@ -64,7 +64,7 @@ static void reading(void **state)
     oct_gates_free(&g);
 }
 
-static void mistakes(void **state)
+TEST(mistakes)
 {
     static const struct {
         const char *text, *place, *words;
@@ -148,7 +148,7 @@ static oct_gate_result judged(results *x, const char *name, const char *value, c
 }
 
 /* A limit that names no metric stays with the first one: that another has a value does not meet it, for any model. */
-static void no_value(void **state)
+TEST(no_value)
 {
     results x;
     char words[OCT_GATE_TEXT];
@@ -159,7 +159,7 @@ static void no_value(void **state)
     oct_arena_destroy(x.r.arena);
 }
 
-static void judging(void **state)
+TEST(judging)
 {
     static const struct {
         const char *name, *value;
@@ -204,7 +204,7 @@ static void judging(void **state)
 }
 
 /* What was not measured, or too widely, is never met by silence. */
-static void unknown(void **state)
+TEST(unknown)
 {
     char words[OCT_GATE_TEXT];
     results x;
@@ -227,7 +227,7 @@ static void unknown(void **state)
     oct_arena_destroy(x.r.arena);
 }
 
-static void nothing_to_judge(void **state)
+TEST(nothing_to_judge)
 {
     const oct_gate_result *found;
     size_t n;
@@ -262,7 +262,7 @@ static oct_status read_baseline(const char *text, oct_arena *a, oct_baseline **b
     return oct_baseline_read(text, strlen(text), "old.json", a, b, err);
 }
 
-static void held_against_before(void **state)
+TEST(held_against_before)
 {
     static const struct {
         const char *text;
@@ -306,7 +306,7 @@ static void held_against_before(void **state)
     oct_arena_destroy(x.r.arena);
 }
 
-static void hostile_reports(void **state)
+TEST(hostile_reports)
 {
     static const char *const bad[] = {
         "",
@@ -338,20 +338,4 @@ static void hostile_reports(void **state)
             fail_msg("%s: status %d, '%s'", bad[i], (int)s, err.text);
     }
     oct_arena_destroy(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(reading),
-        cmocka_unit_test(mistakes),
-        cmocka_unit_test(no_value),
-        cmocka_unit_test(judging),
-        cmocka_unit_test(unknown),
-        cmocka_unit_test(nothing_to_judge),
-        cmocka_unit_test(held_against_before),
-        cmocka_unit_test(hostile_reports),
-    };
-    return cmocka_run_group_tests_name("gates", tests, NULL, NULL);
 }

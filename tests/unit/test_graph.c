@@ -32,7 +32,7 @@ static void broken(const oct_graph *g, const char *part)
         fail_msg("'%s' lacks '%s'", e.text, part);
 }
 
-static void inputs(void **state)
+TEST(inputs)
 {
     int x, a, b, c;
     oct_graph *g = chain(&x, &a, &b, &c);
@@ -60,7 +60,7 @@ static void inputs(void **state)
     oct_graph_destroy(g);
 }
 
-static void outputs(void **state)
+TEST(outputs)
 {
     int x, a, b, c;
     oct_graph *g = chain(&x, &a, &b, &c);
@@ -78,7 +78,7 @@ static void outputs(void **state)
     oct_graph_destroy(g);
 }
 
-static void names(void **state)
+TEST(names)
 {
     oct_graph *g = net_graph(13);
     oct_err e = OCT_ERR_INIT;
@@ -111,7 +111,7 @@ static void names(void **state)
     oct_graph_destroy(g);
 }
 
-static void replacing_uses(void **state)
+TEST(replacing_uses)
 {
     int x, a, b, c;
     oct_graph *g = chain(&x, &a, &b, &c);
@@ -141,7 +141,7 @@ static void replacing_uses(void **state)
     oct_graph_destroy(g);
 }
 
-static void removing(void **state)
+TEST(removing)
 {
     int x, a, b, c;
     oct_graph *g = chain(&x, &a, &b, &c);
@@ -162,7 +162,7 @@ static void removing(void **state)
     oct_graph_destroy(g);
 }
 
-static void inserting(void **state)
+TEST(inserting)
 {
     int x, a, b, c, id, v;
     oct_graph *g = chain(&x, &a, &b, &c);
@@ -178,7 +178,7 @@ static void inserting(void **state)
     oct_graph_destroy(g);
 }
 
-static void sorting(void **state)
+TEST(sorting)
 {
     int x, a, b, c;
     oct_graph *g = chain(&x, &a, &b, &c);
@@ -197,7 +197,7 @@ static void sorting(void **state)
     oct_graph_destroy(g);
 }
 
-static void captures_order(void **state)
+TEST(captures_order)
 {
     int x, a, b, c;
     oct_graph *g = chain(&x, &a, &b, &c);
@@ -216,7 +216,7 @@ static void captures_order(void **state)
 }
 
 /* c is the Neg's, and a graph inside takes a: nested values, names, pruning, cloning. */
-static void nesting(void **state)
+TEST(nesting)
 {
     int x, a, b, c;
     oct_graph *g = chain(&x, &a, &b, &c), *copy;
@@ -273,7 +273,7 @@ static void nesting(void **state)
     oct_graph_destroy(g);
 }
 
-static void cycles(void **state)
+TEST(cycles)
 {
     int x, a, b, c;
     oct_graph *g = chain(&x, &a, &b, &c);
@@ -290,7 +290,7 @@ static void cycles(void **state)
     oct_graph_destroy(g);
 }
 
-static void cloning(void **state)
+TEST(cloning)
 {
     int x, a, b, c;
     oct_graph *g = chain(&x, &a, &b, &c), *copy;
@@ -335,7 +335,7 @@ static void cloning(void **state)
     oct_graph_destroy(empty);
 }
 
-static void check_finds(void **state)
+TEST(check_finds)
 {
     int x, a, b, c;
     oct_graph *g = chain(&x, &a, &b, &c);
@@ -374,7 +374,7 @@ static void check_finds(void **state)
 }
 
 /* Parameters must fit the value; copies have them. */
-static void quantization(void **state)
+TEST(quantization)
 {
     static const float scale[3] = { 1, 2, 3 };
     static const int32_t zp[3];
@@ -427,7 +427,7 @@ static void quantization(void **state)
     oct_graph_destroy(g);
 }
 
-static void attributes(void **state)
+TEST(attributes)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "1");
@@ -461,7 +461,7 @@ static void attributes(void **state)
     oct_graph_destroy(g);
 }
 
-static void shapes(void **state)
+TEST(shapes)
 {
     oct_graph *g = net_graph(13);
     char text[40];
@@ -489,7 +489,7 @@ static void shapes(void **state)
 
 /* Thousands of values that ask for one name, in a nest of thousands of graphs; what goes is free again. Trying each
  * number, or asking each graph, would take minutes. */
-static void many_names(void **state)
+TEST(many_names)
 {
     enum { MANY = 30000 };
     oct_graph *g = net_graph(13), *nested;
@@ -515,7 +515,7 @@ static void many_names(void **state)
 }
 
 /* Sides that are no multiples of what is moved at once, and a stack of matrices. */
-static void transposing(void **state)
+TEST(transposing)
 {
     enum { SIDES = 75 };
     oct_arena *a = oct_arena_create();
@@ -539,17 +539,4 @@ static void transposing(void **state)
             }
         }
     oct_arena_destroy(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inputs),         cmocka_unit_test(outputs),        cmocka_unit_test(names),
-        cmocka_unit_test(replacing_uses), cmocka_unit_test(removing),       cmocka_unit_test(inserting),
-        cmocka_unit_test(sorting),        cmocka_unit_test(captures_order), cmocka_unit_test(nesting),
-        cmocka_unit_test(cycles),         cmocka_unit_test(cloning),        cmocka_unit_test(check_finds),
-        cmocka_unit_test(quantization),   cmocka_unit_test(attributes),     cmocka_unit_test(shapes),
-        cmocka_unit_test(many_names),     cmocka_unit_test(transposing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ static oct_graph *classifier(void)
     return g;
 }
 
-static void a_model_in_sixteen_bits(void **state)
+TEST(a_model_in_sixteen_bits)
 {
     static float want[200], got[200];
     oct_graph *g = classifier(), *before;
@@ -113,7 +113,7 @@ static void a_model_in_sixteen_bits(void **state)
     stop(&w);
 }
 
-static void ends_may_be_sixteen_bits_too(void **state)
+TEST(ends_may_be_sixteen_bits_too)
 {
     work w = start_with(classifier(), OCT_SCHEME_FP16, NULL, true);
     finish(&w, NULL, 0);
@@ -123,7 +123,7 @@ static void ends_may_be_sixteen_bits_too(void **state)
     stop(&w);
 }
 
-static void bfloat16_asks_for_opset_22(void **state)
+TEST(bfloat16_asks_for_opset_22)
 {
     work w = start_with(classifier(), OCT_SCHEME_BF16, NULL, false);
     finish(&w, NULL, 0);
@@ -135,7 +135,7 @@ static void bfloat16_asks_for_opset_22(void **state)
 
 /* Without kernels of bfloat16 large constants alone are of that type, once for all readers, and all is computed on
  * float32. */
-static void bfloat16_may_be_stored_alone(void **state)
+TEST(bfloat16_may_be_stored_alone)
 {
     static float want[300], got[300];
     oct_graph *g = net_graph(13), *before;
@@ -166,7 +166,7 @@ static void bfloat16_may_be_stored_alone(void **state)
 
 /* A constant that float16 does not hold keeps its node in float32, and a large one all behind it, until something
  * settles its size. */
-static void constants_that_do_not_fit(void **state)
+TEST(constants_that_do_not_fit)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,4");
@@ -198,7 +198,7 @@ static void constants_that_do_not_fit(void **state)
 
 /* A bias is rounded no more than the sum it joins, so one that vanishes keeps no layer in float32, unless a logarithm
  * reads the sum. */
-static void biases_that_vanish(void **state)
+TEST(biases_that_vanish)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,4");
@@ -216,7 +216,7 @@ static void biases_that_vanish(void **state)
 }
 
 /* A value beyond the range keeps all that touch it in float32; one within keeps none. */
-static void ranges_that_do_not_fit(void **state)
+TEST(ranges_that_do_not_fit)
 {
     static const struct {
         float top;
@@ -245,7 +245,7 @@ static void ranges_that_do_not_fit(void **state)
 
 /* Without statistics squares are not taken to fit, nor what follows from them; x / sqrt(mean(x * x) + eps) is of
  * moderate size again. */
-static void squares_of_unknown_range(void **state)
+TEST(squares_of_unknown_range)
 {
     for (int multiplied = 0; multiplied < 2; multiplied++) {
         oct_graph *g = net_graph(13);
@@ -273,7 +273,7 @@ static void squares_of_unknown_range(void **state)
 
 /* What a Log or a divisor reads is made in float32, unless samples show that it has no small values; a layer that makes
  * it, too. */
-static void small_values_that_decide(void **state)
+TEST(small_values_that_decide)
 {
     static const struct {
         float least; /* seen; 0: there are no samples */
@@ -312,7 +312,7 @@ static void small_values_that_decide(void **state)
 
 /* A spectrum whose powers, or the roots of these, are filtered before a Log: what makes it stays float32, and what
  * comes behind the Log does not. */
-static void spectra_stay_float(void **state)
+TEST(spectra_stay_float)
 {
     for (int root = 0; root < 2; root++) {
         oct_graph *g = net_graph(13);
@@ -335,7 +335,7 @@ static void spectra_stay_float(void **state)
 }
 
 /* What samples show to be tiny throughout. */
-static void tiny_values(void **state)
+TEST(tiny_values)
 {
     oct_graph *g = net_graph(13);
     int a = NET_NODE(g, "MatMul", "m", "a", net_input(g, "x", OCT_F32, "2,4"), net_random(g, "w", "4,4", 3));
@@ -354,7 +354,7 @@ static void tiny_values(void **state)
 
 /* One Cast for all float readers of a value, one for all 16-bit ones; a weight that both sides read is there in both
  * types. */
-static void casts_are_shared(void **state)
+TEST(casts_are_shared)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "4,4"), v = net_random(g, "w", "4,4", 3);
@@ -374,7 +374,7 @@ static void casts_are_shared(void **state)
 }
 
 /* What turns into integers keeps its precision, up to the next product; scales of Resize stay float32. */
-static void positions_stay_float(void **state)
+TEST(positions_stay_float)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "1,4,4,4"), none = NET_F32(g, "roi", "0", 0);
@@ -398,7 +398,7 @@ static void positions_stay_float(void **state)
 }
 
 /* Between float nodes alone nothing is gained; and an operator without float16 stays as it is. */
-static void islands_stay_float(void **state)
+TEST(islands_stay_float)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,4");
@@ -416,7 +416,7 @@ static void islands_stay_float(void **state)
 }
 
 /* A Cast to float32 that the model has gives the 16-bit type itself; Shape reads any type. */
-static void casts_of_the_model_are_used(void **state)
+TEST(casts_of_the_model_are_used)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_S32, "2,4");
@@ -433,7 +433,7 @@ static void casts_of_the_model_are_used(void **state)
 }
 
 /* By rules of the table: an integer Conv, one in float16, one in bfloat16, and the Casts between. */
-static void rules_mix_types(void **state)
+TEST(rules_mix_types)
 {
     static float want[300], got[300];
     oct_graph *g = net_graph(22), *before;
@@ -476,7 +476,7 @@ static void rules_mix_types(void **state)
 }
 
 /* Recurrent layers are asked for 16 bits like others, though they have no integer form. */
-static void recurrent_layers(void **state)
+TEST(recurrent_layers)
 {
     oct_graph *g = net_graph(14);
     int x = net_input(g, "x", OCT_F32, "5,1,4");
@@ -498,7 +498,7 @@ static void recurrent_layers(void **state)
 
 /* One table for what picks rows of it and, transposed, for a product is stored once; where the first stays float32, so
  * does what is stored. */
-static void tied_tables_are_stored_once(void **state)
+TEST(tied_tables_are_stored_once)
 {
     static const char *const rules[] = { "op:MatMul,Gather fp16 - - -\n",
                                          "op:MatMul fp16 - - -\nop:Gather float - - -\n" };
@@ -530,7 +530,7 @@ static void tied_tables_are_stored_once(void **state)
 }
 
 /* What the model has quantized stays as it is. */
-static void quantized_layers_stay(void **state)
+TEST(quantized_layers_stay)
 {
     oct_graph *g = net_graph(13);
     const uint8_t zero = 128;
@@ -552,7 +552,7 @@ static void quantized_layers_stay(void **state)
 
 /* What an operator of another domain makes is float32 where that follows from what reads it; it gets what it got, and
  * Casts stand around it. */
-static void types_follow_from_readers(void **state)
+TEST(types_follow_from_readers)
 {
     for (int bf16 = 0; bf16 < 2; bf16++) {
         oct_graph *g = net_graph(22);
@@ -575,7 +575,7 @@ static void types_follow_from_readers(void **state)
 }
 
 /* Where nothing says what it makes, all beside it stays float32, as no Cast can stand between. */
-static void unknown_types_stay_float(void **state)
+TEST(unknown_types_stay_float)
 {
     oct_graph *g = net_graph(22);
     GOOD(oct_graph_set_opset(g, "mine", 1, err));
@@ -593,7 +593,7 @@ static void unknown_types_stay_float(void **state)
     stop(&w);
 }
 
-static void out_of_memory_is_reported(void **state)
+TEST(out_of_memory_is_reported)
 {
     bool done = false;
     for (size_t n = 1; !done; n++) {
@@ -608,33 +608,4 @@ static void out_of_memory_is_reported(void **state)
         stop(&w);
         assert_true(n < 1000);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_in_sixteen_bits),
-        cmocka_unit_test(ends_may_be_sixteen_bits_too),
-        cmocka_unit_test(bfloat16_asks_for_opset_22),
-        cmocka_unit_test(bfloat16_may_be_stored_alone),
-        cmocka_unit_test(constants_that_do_not_fit),
-        cmocka_unit_test(biases_that_vanish),
-        cmocka_unit_test(ranges_that_do_not_fit),
-        cmocka_unit_test(squares_of_unknown_range),
-        cmocka_unit_test(small_values_that_decide),
-        cmocka_unit_test(spectra_stay_float),
-        cmocka_unit_test(tiny_values),
-        cmocka_unit_test(casts_are_shared),
-        cmocka_unit_test(positions_stay_float),
-        cmocka_unit_test(islands_stay_float),
-        cmocka_unit_test(casts_of_the_model_are_used),
-        cmocka_unit_test(rules_mix_types),
-        cmocka_unit_test(recurrent_layers),
-        cmocka_unit_test(tied_tables_are_stored_once),
-        cmocka_unit_test(quantized_layers_stay),
-        cmocka_unit_test(types_follow_from_readers),
-        cmocka_unit_test(unknown_types_stay_float),
-        cmocka_unit_test(out_of_memory_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static void numbers(float *x, size_t n)
 
 /* leaky(x, k) = LeakyRelu(x; slope) * k; twice(x) = leaky(leaky(x, 2; 0.5), 2) + x, where the second has the default
  * slope. */
-static void calls_nest(void **state)
+TEST(calls_nest)
 {
     functions l = { .g = net_graph(13) };
     oct_graph *leaky = add_function(&l, "Leaky", 13);
@@ -111,7 +111,7 @@ static void calls_nest(void **state)
 }
 
 /* Inputs left out, outputs that are inputs, constants, or the same twice. */
-static void odd_ends(void **state)
+TEST(odd_ends)
 {
     functions l = { .g = net_graph(13) };
     oct_graph *f = add_function(&l, "Ends", 13);
@@ -144,7 +144,7 @@ static void odd_ends(void **state)
 }
 
 /* pick(x) = If flag then x * 3 (captured) else -x, with a nested If inside the branch; flag is an attribute. */
-static void branches_in_functions(void **state)
+TEST(branches_in_functions)
 {
     for (int flag = 0; flag < 2; flag++) {
         functions l = { .g = net_graph(13) };
@@ -183,7 +183,7 @@ static void branches_in_functions(void **state)
     }
 }
 
-static void endless_calls(void **state)
+TEST(endless_calls)
 {
     for (int way = 0; way < 2; way++) {
         functions l = { .g = net_graph(13) };
@@ -211,7 +211,7 @@ static void endless_calls(void **state)
 }
 
 /* A body of an older opset is raised; one of a newer opset is taken where its operators are the same. */
-static void other_opsets(void **state)
+TEST(other_opsets)
 {
     for (int way = 0; way < 3; way++) {
         functions l = { .g = net_graph(13) };
@@ -245,7 +245,7 @@ static void other_opsets(void **state)
 /* ---- branches ---- */
 
 /* The condition follows from the shape of x; names of the branch may be taken outside. */
-static void branch_by_shape(void **state)
+TEST(branch_by_shape)
 {
     for (int rows = 1; rows < 3; rows++) {
         oct_graph *g = net_graph(13);
@@ -312,7 +312,7 @@ static oct_graph *handing_loop(bool shown)
     return g;
 }
 
-static void loop_hands_on(void **state)
+TEST(loop_hands_on)
 {
     for (int shown = 0; shown < 2; shown++) {
         static const float w[3] = { 1, 2, -1 };
@@ -388,7 +388,7 @@ static int add_long_branch(oct_graph *f, int x)
 
 /* What a few bytes of calls multiply: nodes, those of nested graphs, calls of nothing, names, constants. Each ends
  * soon, with a reason. */
-static void bombs(void **state)
+TEST(bombs)
 {
     enum { NODES, BRANCHES, NOTHING, NAMES, CONSTANTS, KINDS };
     static const char *const reason[] = { "more than 262144 nodes", "more than 262144 nodes", "more than 262144 nodes",
@@ -419,14 +419,4 @@ static void bombs(void **state)
         oct_graph_destroy(l.g);
     }
     oct_free(name);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_nest),    cmocka_unit_test(odd_ends),     cmocka_unit_test(branches_in_functions),
-        cmocka_unit_test(endless_calls), cmocka_unit_test(other_opsets), cmocka_unit_test(branch_by_shape),
-        cmocka_unit_test(loop_hands_on), cmocka_unit_test(bombs),
-    };
-    return cmocka_run_group_tests_name("inline", tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static int add_step(oct_graph *g, int v, const step *s, int at)
     return s->first ? NET_NODE(g, s->op, name, out, c, v) : NET_NODE(g, s->op, name, out, v, c);
 }
 
-static void chains(void **state)
+TEST(chains)
 {
     static const struct {
         step s[4];
@@ -83,7 +83,7 @@ static void chains(void **state)
 
 /* A BatchNormalization in front, a convolution of single pixels, channels that are split and joined in another order,
  * and bytes with a Cast. */
-static void other_forms(void **state)
+TEST(other_forms)
 {
     for (int form = 0; form < 4; form++) {
         oct_graph *g = net_graph(13);
@@ -138,7 +138,7 @@ static double spread_with(float s, bool moved, const char *fault)
     return found;
 }
 
-static void spreads(void **state)
+TEST(spreads)
 {
     static const float s[] = { 0.25f, 1, 60 };
     static const char *const faults[] = { "relu first", "no normalization" };
@@ -152,7 +152,7 @@ static void spreads(void **state)
 }
 
 /* Shapes of pictures, and of what is none. */
-static void pictures(void **state)
+TEST(pictures)
 {
     static const struct {
         oct_dtype type;
@@ -185,11 +185,4 @@ static void pictures(void **state)
         if (oct_input_is_picture(&in) != cases[i].picture)
             fail_msg("%s: expected %s picture", cases[i].what, cases[i].picture ? "a" : "no");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(chains), cmocka_unit_test(other_forms),
-                                        cmocka_unit_test(spreads), cmocka_unit_test(pictures) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static oct_interval of_counts(int n, int up, int down)
     return oct_paired_proportion(&p);
 }
 
-static void proportions_by_hand(void **state)
+TEST(proportions_by_hand)
 {
     /* The likelihood maximized numerically for each hypothesis, in 40 digits, by a script of its own. */
     static const struct {
@@ -50,7 +50,7 @@ static void proportions_by_hand(void **state)
     assert_true(isnan(of_counts(0, 0, 0).lo));
 }
 
-static void a_bound_passes_the_estimate(void **state)
+TEST(a_bound_passes_the_estimate)
 {
     for (int n = 1; n <= 40; n++)
         for (int up = 0; up <= n; up++)
@@ -128,7 +128,7 @@ static void must_cover(int n, double p_up, double p_down, double got)
         fail_msg("n = %d, %.3f %% against %.3f %%: %.4f", n, 100 * p_up, 100 * p_down, got);
 }
 
-static void proportions_cover(void **state)
+TEST(proportions_cover)
 {
     static const int sizes[] = { 100, 150, 200, 400, 1000, 2000 };
     static const double rates[] = { 0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2 };
@@ -148,7 +148,7 @@ static void proportions_cover(void **state)
 }
 
 /* Rates between those, where few or none go the other way: the hardest, as a single count carries much. */
-static void small_rates_cover(void **state)
+TEST(small_rates_cover)
 {
     static const int sizes[] = { 100, 121, 139, 175, 250, 400, 640, 1000, 1440, 2000 };
     double least = 1;
@@ -165,7 +165,7 @@ static void small_rates_cover(void **state)
 
 /* ---- means ---- */
 
-static void normal_distribution(void **state)
+TEST(normal_distribution)
 {
     /* mpmath, 25 digits */
     static const double known[][2] = { { -5, 2.86651571879193912e-7 }, { -1.5, 0.066807201268858066 },
@@ -194,7 +194,7 @@ static oct_interval of_skewed(int n, bool backward)
     return oct_paired_mean(&p);
 }
 
-static void means_by_hand(void **state)
+TEST(means_by_hand)
 {
     /* BCa by numpy with other random numbers and 400000 resamples (n = 500: 200000); 3000: ABC by numpy. tolerance: of
      * what 10000 resamples leave to chance. */
@@ -220,7 +220,7 @@ static void means_by_hand(void **state)
     NEAR(a.hi, b.hi, 0.03 * (a.hi - a.lo));
 }
 
-static void means_of_odd_values(void **state)
+TEST(means_of_odd_values)
 {
     oct_paired p = { 0 };
     for (int i = 0; i < 50; i++)
@@ -298,7 +298,7 @@ static double simulated(double (*draw)(void), int n, int rounds)
     return (double)held / rounds;
 }
 
-static void means_cover(void **state)
+TEST(means_cover)
 {
     static const struct {
         const char *name;
@@ -321,7 +321,7 @@ static void means_cover(void **state)
 
 /* ---- what an interval says ---- */
 
-static void verdicts(void **state)
+TEST(verdicts)
 {
     oct_interval d = of_counts(400, 1, 0);
     assert_true(oct_interval_holds(&d, 0) && oct_interval_holds(&d, d.mean) && oct_interval_holds(&d, 0.01));
@@ -351,20 +351,4 @@ static void verdicts(void **state)
     /* 100 (0.02 / 0.0007)^2 = 81632.7; 100 (0.02 / 0.0006)^2 = 111111, which nobody collects. */
     assert_int_equal(oct_interval_samples(&d, 100, 0.0107), 82000);
     assert_int_equal(oct_interval_samples(&d, 100, 0.0106), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(proportions_by_hand),
-        cmocka_unit_test(a_bound_passes_the_estimate),
-        cmocka_unit_test(proportions_cover),
-        cmocka_unit_test(small_rates_cover),
-        cmocka_unit_test(normal_distribution),
-        cmocka_unit_test(means_by_hand),
-        cmocka_unit_test(means_of_odd_values),
-        cmocka_unit_test(means_cover),
-        cmocka_unit_test(verdicts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

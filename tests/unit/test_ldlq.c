@@ -85,7 +85,7 @@ static double least_noise(const double *h, const float *w, double scale)
 }
 
 /* One pair: as good as the best of all that are allowed, but for what rounding one weight after the other leaves. */
-static void a_pair_gives_way_where_it_costs_least(void **state)
+TEST(a_pair_gives_way_where_it_costs_least)
 {
     enum { ROWS = 40 };
     float x[2 * ROWS];
@@ -185,7 +185,7 @@ static void round_both(const case_of *c, double noise[3], bool at_own_steps)
 
 /* Of odd and even depth, within a block of the work and over several: some 3 dB more than unbound, and about what was
  * expected; at steps that are not widened the bound costs far more. */
-static void bound_weights_lose_little(void **state)
+TEST(bound_weights_lose_little)
 {
     static const case_of cases[] = { { 21, 40, 200 }, { 64, 30, 200 }, { 65, 30, 200 }, { 200, 20, 400 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -199,7 +199,7 @@ static void bound_weights_lose_little(void **state)
 }
 
 /* Inputs that were never other than 0: weights are the nearest that are allowed. */
-static void unseen_inputs_round_to_the_nearest(void **state)
+TEST(unseen_inputs_round_to_the_nearest)
 {
     enum { DEPTH = 6, ROWS = 8 };
     static const float zero[DEPTH * ROWS], w[DEPTH] = { 0.3f, -0.7f, 1, 0.9f, -1, 0.4f };
@@ -254,7 +254,7 @@ static double block_noise(const double *h, const float *w, const uint8_t *q, con
     return sum;
 }
 
-static void blocks_lose_less_than_to_the_nearest(void **state)
+TEST(blocks_lose_less_than_to_the_nearest)
 {
     static float x[DEPTH * BROWS], scale[OUTS * BLOCKS];
     static int32_t zero[OUTS * BLOCKS];
@@ -308,7 +308,7 @@ static double distance(const float *w, const float *real, const float *x, const 
 }
 
 /* No other weights near by come nearer, and the old ones do not. */
-static void weights_aim_at_what_float_inputs_give(void **state)
+TEST(weights_aim_at_what_float_inputs_give)
 {
     static float x[DEPTH * BROWS], other[DEPTH * BROWS], real[DEPTH * OUTS], moved[DEPTH * OUTS];
     bool seen;
@@ -336,14 +336,4 @@ static void weights_aim_at_what_float_inputs_give(void **state)
             }
     }
     oct_ldlq_destroy(k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pair_gives_way_where_it_costs_least), cmocka_unit_test(bound_weights_lose_little),
-        cmocka_unit_test(unseen_inputs_round_to_the_nearest),    cmocka_unit_test(blocks_lose_less_than_to_the_nearest),
-        cmocka_unit_test(weights_aim_at_what_float_inputs_give),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

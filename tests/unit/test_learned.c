@@ -59,7 +59,7 @@ static double loss(const layer *k, const int8_t *q, int o, int from, int to)
 }
 
 /* Without a clamp no step of one weight lowers the error any more. */
-static void no_step_is_left(void **state)
+TEST(no_step_is_left)
 {
     layer k;
     make(&k, -INFINITY, INFINITY);
@@ -84,7 +84,7 @@ static void no_step_is_left(void **state)
 }
 
 /* What counts is behind the clamp: there the result is better than one that does not know of it. */
-static void clamps_count(void **state)
+TEST(clamps_count)
 {
     layer k;
     make(&k, -0.2f, 0.2f);
@@ -107,7 +107,7 @@ static void clamps_count(void **state)
 }
 
 /* Rows that judge and are of another kind: an output that loses on them keeps what it had. */
-static void other_rows_judge(void **state)
+TEST(other_rows_judge)
 {
     layer k;
     make(&k, -INFINITY, INFINITY);
@@ -131,7 +131,7 @@ static void other_rows_judge(void **state)
 }
 
 /* Pairs of neighbours that are safe stay so, and steps are taken even so. */
-static void pairs_stay_safe(void **state)
+TEST(pairs_stay_safe)
 {
     enum { MOST = 6 };
     int64_t pair[DEPTH];
@@ -156,15 +156,4 @@ static void pairs_stay_safe(void **state)
     for (int o = 0; o < OUTS; o++)
         assert_true(loss(&k, q, o, 0, TRAIN) < loss(&k, k.q, o, 0, TRAIN));
     assert_true(broken > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_step_is_left),
-        cmocka_unit_test(clamps_count),
-        cmocka_unit_test(other_rows_judge),
-        cmocka_unit_test(pairs_stay_safe),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,8 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
+TEST_GROUP(set_up, tear_down);
+
 typedef struct heard {
     int reports, warnings, notes;
 } heard;
@@ -79,7 +81,7 @@ static octet_status convert(octet *o, const char *name)
 }
 
 /* The same twice in a process, where the second run reads what the first one wrote. */
-static void runs_follow_each_other(void **state)
+TEST(runs_follow_each_other)
 {
     char table[128], out[128];
     heard h = { 0 };
@@ -112,7 +114,7 @@ static void runs_follow_each_other(void **state)
     octet_close(o);
 }
 
-static void faults_have_text_and_hint(void **state)
+TEST(faults_have_text_and_hint)
 {
     octet *o = octet_open();
     octet_result *r;
@@ -153,7 +155,7 @@ static size_t read_all(const char *name, char **bytes)
 }
 
 /* Threads take turns, and none sees another's words. */
-static void threads_take_turns(void **state)
+TEST(threads_take_turns)
 {
     static const char *const names[] = { "a.onnx", "b.onnx" };
     pthread_t thread[2];
@@ -181,7 +183,7 @@ static octet_model *load(octet *o)
     return m;
 }
 
-static void models_run_on_arrays(void **state)
+TEST(models_run_on_arrays)
 {
     static float x[3 * 32 * 32];
     octet *o = octet_open();
@@ -213,7 +215,7 @@ static void models_run_on_arrays(void **state)
     octet_close(o);
 }
 
-static void wrong_arrays_are_told(void **state)
+TEST(wrong_arrays_are_told)
 {
     static const float x[3 * 32 * 32];
     octet *o = octet_open();
@@ -254,14 +256,4 @@ static void wrong_arrays_are_told(void **state)
     assert_null(bad);
     assert_int_equal(octet_model_load_memory(o, NULL, 0, 1, &bad), OCTET_MALFORMED);
     octet_close(o);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_follow_each_other), cmocka_unit_test(faults_have_text_and_hint),
-        cmocka_unit_test(threads_take_turns),     cmocka_unit_test(models_run_on_arrays),
-        cmocka_unit_test(wrong_arrays_are_told),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -30,7 +30,7 @@ static octet_convert_options options(void)
 }
 
 /* Every option that changes what is written, against the command with the same words. */
-static void writes_what_the_command_writes(void **state)
+TEST_SETUP(writes_what_the_command_writes, library_set_up, library_tear_down)
 {
     static const char *const steps[] = { "mean=127.5:std=127.5" }, *const rules[] = { "op:Gemm=dynamic" },
                              *const off[] = { "mixed-precision" }, *const drop[] = { "sqnr=40%" };
@@ -132,7 +132,7 @@ static void write_npy(const giver *g)
 }
 
 /* From memory to memory: the record holds, and the model is made again from files, to its last byte. */
-static void memory_is_as_files(void **state)
+TEST_SETUP(memory_is_as_files, library_set_up, library_tear_down)
 {
     octet *o = octet_open();
     giver *g = noise();
@@ -169,7 +169,7 @@ static void memory_is_as_files(void **state)
 }
 
 /* A table of the caller's samples is that of the same samples in a file, but for their name; parts are parts. */
-static void tables_are_those_of_the_command(void **state)
+TEST_SETUP(tables_are_those_of_the_command, library_set_up, library_tear_down)
 {
     octet *o = octet_open();
     giver *g = noise();
@@ -240,7 +240,7 @@ static void assert_same_tables(const char *a, const char *b)
 }
 
 /* The whole report is that of the command, but for what it says of the call and of the machine. */
-static void evaluations_are_those_of_the_command(void **state)
+TEST_SETUP(evaluations_are_those_of_the_command, library_set_up, library_tear_down)
 {
     static const char *const names[] = { "output_sqnr_db", "agreement", "size_bytes", "peak_bytes" };
     octet *o = octet_open();
@@ -305,7 +305,7 @@ static void evaluations_are_those_of_the_command(void **state)
 }
 
 /* Measured are the numbers of the command. */
-static void sensitivity_is_that_of_the_command(void **state)
+TEST_SETUP(sensitivity_is_that_of_the_command, library_set_up, library_tear_down)
 {
     octet *o = octet_open();
     octet_result *r, *again;
@@ -349,7 +349,7 @@ static void sensitivity_is_that_of_the_command(void **state)
     octet_close(o);
 }
 
-static void goals_that_are_missed_have_results(void **state)
+TEST_SETUP(goals_that_are_missed_have_results, library_set_up, library_tear_down)
 {
     octet *o = octet_open();
     octet_result *r;
@@ -384,7 +384,7 @@ static void expect(octet *o, const octet_convert_options *x, octet_status want, 
         fail_msg("the error is '%s', without '%s'", octet_error(o), word);
 }
 
-static void wrong_options_have_a_status(void **state)
+TEST_SETUP(wrong_options_have_a_status, library_set_up, library_tear_down)
 {
     static const char *const bad[] = { NULL }, *const stream[] = { "-" };
     octet *o = octet_open();
@@ -445,7 +445,7 @@ static void wrong_options_have_a_status(void **state)
 }
 
 /* A caller that was compiled for an older header, and one for a newer one. */
-static void sizes_tell_versions(void **state)
+TEST_SETUP(sizes_tell_versions, library_set_up, library_tear_down)
 {
     octet *o = octet_open();
     octet_result *r;
@@ -470,19 +470,4 @@ static void sizes_tell_versions(void **state)
     assert_int_equal(octet_convert_model(o, &x, &r), OCTET_OK);
     octet_result_free(r);
     octet_close(o);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(writes_what_the_command_writes, library_set_up, library_tear_down),
-        cmocka_unit_test_setup_teardown(memory_is_as_files, library_set_up, library_tear_down),
-        cmocka_unit_test_setup_teardown(tables_are_those_of_the_command, library_set_up, library_tear_down),
-        cmocka_unit_test_setup_teardown(evaluations_are_those_of_the_command, library_set_up, library_tear_down),
-        cmocka_unit_test_setup_teardown(sensitivity_is_that_of_the_command, library_set_up, library_tear_down),
-        cmocka_unit_test_setup_teardown(goals_that_are_missed_have_results, library_set_up, library_tear_down),
-        cmocka_unit_test_setup_teardown(wrong_options_have_a_status, library_set_up, library_tear_down),
-        cmocka_unit_test_setup_teardown(sizes_tell_versions, library_set_up, library_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Models whose constants are given as arrays beside the message. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "built_model.h"
 
@@ -86,7 +82,7 @@ static const float ten[4] = { 10, 10, 10, 10 };
 static const octet_array ten_array = { .type = OCTET_FLOAT32, .rank = 2, .dims = { 1, 4 }, .data = ten };
 
 /* Wherever the bytes lie: at `off` bytes behind an aligned address. */
-static void each_type_is_read(void **state)
+TEST(each_type_is_read)
 {
     octet *o = octet_open();
     for (size_t i = 0; i < LENGTH(typed); i++)
@@ -109,7 +105,7 @@ static void each_type_is_read(void **state)
 }
 
 /* A constant is no input, and where the graph leaves dimensions open those of the array count. */
-static void constants_are_no_inputs(void **state)
+TEST(constants_are_no_inputs)
 {
     octet *o = octet_open();
     for (int open = 0; open < 3; open++) {
@@ -133,7 +129,7 @@ static void constants_are_no_inputs(void **state)
     octet_close(o);
 }
 
-static void an_empty_constant_needs_no_data(void **state)
+TEST(an_empty_constant_needs_no_data)
 {
     octet *o = octet_open();
     message graph = { 0 }, join = node_message("Concat", "a w", "y");
@@ -154,7 +150,7 @@ static void an_empty_constant_needs_no_data(void **state)
 }
 
 /* The sizes come with the run, so Resize runs when they are known; its regions are an array without elements. */
-static void an_empty_input_needs_no_data(void **state)
+TEST(an_empty_input_needs_no_data)
 {
     static const float scales[] = { 1, 2 };
     octet *o = octet_open();
@@ -178,7 +174,7 @@ static void an_empty_input_needs_no_data(void **state)
 }
 
 /* What does not depend on the values of a run is found out before it. */
-static void a_model_is_prepared_for_shapes(void **state)
+TEST(a_model_is_prepared_for_shapes)
 {
     octet *o = octet_open();
     message graph = { 0 };
@@ -225,7 +221,7 @@ static void *place(void *context, size_t i, const octet_array *output)
 }
 
 /* A sum, what reads it, the same value under another name, and an input: the last two are not the plan's own memory. */
-static void outputs_are_left_where_they_are_wanted(void **state)
+TEST(outputs_are_left_where_they_are_wanted)
 {
     static _Alignas(64) float memory[OUTPUTS][ROOM];
     static const float want[OUTPUTS] = { 20, -20, 20, 10 };
@@ -324,7 +320,7 @@ static message refusing_model(void)
     return model_message(graph, 17);
 }
 
-static void wrong_constants_are_told(void **state)
+TEST(wrong_constants_are_told)
 {
     octet *o = octet_open();
     message p = refusing_model();
@@ -438,7 +434,7 @@ static void compare_outputs(const octet_array *a, const octet_array *b, size_t n
     }
 }
 
-static void results_are_those_of_initializers(void **state)
+TEST(results_are_those_of_initializers)
 {
     static float x[5 * DEEP];
     octet *o = octet_open();
@@ -517,7 +513,7 @@ static message nested_model(void)
 }
 
 /* What is computed from outside is read by bodies, and the number of iterations may be a constant itself. */
-static void bodies_read_constants(void **state)
+TEST(bodies_read_constants)
 {
     static const float w[4] = { 1, 2, 3, -4 };
     octet *o = octet_open();
@@ -557,7 +553,7 @@ static size_t allocated(void)
 }
 
 /* Rows of a large table are picked where the table lies. */
-static void constants_are_not_copied(void **state)
+TEST(constants_are_not_copied)
 {
     enum { ROWS = 1 << 20, LARGE = ROWS * 4 * sizeof(float) };
     octet *o = octet_open();
@@ -615,7 +611,7 @@ static void put_layer(message *graph, const char *x, char letter)
     put_part(graph, GRAPH_INPUT, value_info(out, OCTET_INT8, 2, (const int64_t[]){ SIDE, SIDE }));
 }
 
-static void parts_are_found(void **state)
+TEST(parts_are_found)
 {
     static const float tenth = 0.1f;
     static const unsigned char middle = 128;
@@ -663,7 +659,7 @@ static void parts_are_found(void **state)
     message_free(&p);
 }
 
-static void wrong_questions_are_told(void **state)
+TEST(wrong_questions_are_told)
 {
     octet *o = octet_open();
     const octet_claim *claims;
@@ -686,23 +682,4 @@ static void wrong_questions_are_told(void **state)
     assert_string_equal(claims[1].reason, "no integer work: float stays where it is");
     octet_close(o);
     message_free(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_type_is_read),
-        cmocka_unit_test(constants_are_no_inputs),
-        cmocka_unit_test(an_empty_constant_needs_no_data),
-        cmocka_unit_test(an_empty_input_needs_no_data),
-        cmocka_unit_test(a_model_is_prepared_for_shapes),
-        cmocka_unit_test(outputs_are_left_where_they_are_wanted),
-        cmocka_unit_test(wrong_constants_are_told),
-        cmocka_unit_test(results_are_those_of_initializers),
-        cmocka_unit_test(bodies_read_constants),
-        cmocka_unit_test(constants_are_not_copied),
-        cmocka_unit_test(parts_are_found),
-        cmocka_unit_test(wrong_questions_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

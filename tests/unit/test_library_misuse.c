@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <limits.h>
 
+TEST_GROUP(library_set_up, library_tear_down);
+
 static const float four[4] = { 1, 2, 3, 4 };
 static const octet_array good = { .type = OCTET_FLOAT32, .rank = 2, .dims = { 1, 4 }, .data = four };
 
@@ -178,7 +180,7 @@ static octet_model *load_bytes(octet *o, const proto *p)
 }
 
 /* After each misuse the objects still work, and the outputs of a call that failed are none. */
-static void each_misuse_has_a_status(void **state)
+TEST(each_misuse_has_a_status)
 {
     const proto relu = small_model("Relu", 1, OCTET_FLOAT32, "r");
     subject s = { .o = octet_open() };
@@ -211,7 +213,7 @@ static void each_misuse_has_a_status(void **state)
 }
 
 /* What has no status does nothing. */
-static void nothing_is_asked_of_null(void **state)
+TEST(nothing_is_asked_of_null)
 {
     octet_close(NULL);
     octet_stop(NULL);
@@ -296,7 +298,7 @@ static void refuse_streams(octet *o, octet_status (*call)(octet *o), const char 
 
 #define REFUSE(call, member) refuse_streams(o, call, &(member), #member)
 
-static void the_streams_of_the_process_stay_untouched(void **state)
+TEST(the_streams_of_the_process_stay_untouched)
 {
     const proto relu = small_model("Relu", 1, OCTET_FLOAT32, "r");
     const char *data[] = { "x.npy" }, *quantized[] = { "m.onnx" };
@@ -332,7 +334,7 @@ static void the_streams_of_the_process_stay_untouched(void **state)
 }
 
 /* Names are names, also those that look like options or commands. */
-static void names_are_names(void **state)
+TEST(names_are_names)
 {
     static const char *const names[] = { "-x.onnx", "--json.onnx", "--runner=touch pwned;true" };
     const proto relu = small_model("Relu", 1, OCTET_FLOAT32, "r");
@@ -380,7 +382,7 @@ static bool is_utf8(const char *text)
     return true;
 }
 
-static void errors_are_utf8(void **state)
+TEST(errors_are_utf8)
 {
     octet *o = octet_open();
     octet_model *m;
@@ -412,7 +414,7 @@ static void errors_are_utf8(void **state)
 /* ---- arrays ---- */
 
 /* Operators that move nothing leave their output in the caller's array. */
-static void outputs_outlive_inputs(void **state)
+TEST(outputs_outlive_inputs)
 {
     static const char *const ops[] = { "Identity", "Flatten", "Relu" };
     octet *o = octet_open();
@@ -460,7 +462,7 @@ static size_t put(octet_type type, unsigned char *at, size_t i)
 }
 
 /* Arrays anywhere in memory give what aligned ones give. Under a sanitizer, reading in place would be an error. */
-static void arrays_need_no_alignment(void **state)
+TEST(arrays_need_no_alignment)
 {
     static const octet_type types[] = { OCTET_FLOAT32, OCTET_FLOAT64, OCTET_INT64, OCTET_INT32, OCTET_FLOAT16 };
     static const struct {
@@ -496,18 +498,4 @@ static void arrays_need_no_alignment(void **state)
             octet_model_free(m);
         }
     octet_close(o);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_misuse_has_a_status),
-        cmocka_unit_test(nothing_is_asked_of_null),
-        cmocka_unit_test(the_streams_of_the_process_stay_untouched),
-        cmocka_unit_test(names_are_names),
-        cmocka_unit_test(errors_are_utf8),
-        cmocka_unit_test(outputs_outlive_inputs),
-        cmocka_unit_test(arrays_need_no_alignment),
-    };
-    return cmocka_run_group_tests(tests, library_set_up, library_tear_down);
 }

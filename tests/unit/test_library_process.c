@@ -15,6 +15,8 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
+TEST_GROUP(library_set_up, library_tear_down);
+
 static octet_status convert(octet *o, const char *output)
 {
     const octet_convert_options x = demo_conversion(output);
@@ -55,7 +57,7 @@ static void stop_at(void *arg, const char *what, int64_t done, int64_t total)
         octet_stop(s->o);
 }
 
-static void a_callback_stops_a_command(void **state)
+TEST(a_callback_stops_a_command)
 {
     stopper s = { .o = octet_open() };
     octet_on_progress(s.o, stop_at, &s);
@@ -84,7 +86,7 @@ static void on_alarm(int sig)
 }
 
 /* The timer fires until the call has been stopped, wherever it is. */
-static void a_signal_handler_stops_a_command(void **state)
+TEST(a_signal_handler_stops_a_command)
 {
     const struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
     struct sigaction act = { .sa_handler = on_alarm, .sa_flags = SA_RESTART }, before;
@@ -114,7 +116,7 @@ static void *stop_always(void *arg)
 }
 
 /* One that waits for its turn is stopped, too. */
-static void another_thread_stops_a_run(void **state)
+TEST(another_thread_stops_a_run)
 {
     pthread_t thread;
     octet_model *m;
@@ -175,7 +177,7 @@ static void assert_stray_ended(void)
 }
 
 /* Nothing is left of the command, nor of its files, and the call does not wait for it. */
-static void a_wait_for_a_command_is_stopped(void **state)
+TEST(a_wait_for_a_command_is_stopped)
 {
     static const char *const pipes[] = { "pipe:" NEVER_ENDS };
     const char *const quantized[] = { lib.model };
@@ -242,7 +244,7 @@ static void call_back(void *arg, const char *what, int64_t done, int64_t total)
 }
 
 /* Neither deadlock nor crash; other objects can be used. */
-static void a_callback_runs_no_command(void **state)
+TEST(a_callback_runs_no_command)
 {
     visitor v = { .o = octet_open(), .other = octet_open(), .caller = pthread_self() };
     load(v.other, 1, &v.m);
@@ -308,7 +310,7 @@ static octet_status convert_learned(octet *o, const char *output)
     return convert_only(o, &x);
 }
 
-static void commas_of_the_process_change_nothing(void **state)
+TEST(commas_of_the_process_change_nothing)
 {
     char of_callback[8] = "";
     octet *o = octet_open();
@@ -373,7 +375,7 @@ static int run_in_child(void *arg)
     return s != OCTET_OK ? 10 + (int)s : memcmp(y, x->y, sizeof y) != 0;
 }
 
-static void a_child_runs_the_model_of_its_parent(void **state)
+TEST(a_child_runs_the_model_of_its_parent)
 {
     shared_model x = { .o = octet_open() };
     load(x.o, 4, &x.m);
@@ -402,7 +404,7 @@ static int convert_in_child(void *arg)
 }
 
 /* A child of a process that is running a command in another thread may be told so, but does not wait. */
-static void a_child_does_not_wait_for_threads_of_its_parent(void **state)
+TEST(a_child_does_not_wait_for_threads_of_its_parent)
 {
     pthread_t thread;
     void *s;
@@ -447,7 +449,7 @@ static void *take_model(void *arg)
 }
 
 /* Two threads that use one model at once do not meet in it. */
-static void a_model_in_use_is_refused(void **state)
+TEST(a_model_in_use_is_refused)
 {
     octet *o = octet_open();
     octet_model *m;
@@ -560,7 +562,7 @@ static void *convert_large(void *arg)
 
 /* Conversions without samples, each of a thread, and models that are loaded while they run and used after them: none
  * has its blocks in a file that another one takes away, and each gives the bytes of a conversion alone. */
-static void conversions_share_no_file_for_large_blocks(void **state)
+TEST(conversions_share_no_file_for_large_blocks)
 {
     enum { MODELS = 3 };
     large_work alone[2] = { { .scheme = "weight-only" }, { .scheme = "fp16" } }, beside[2] = { alone[0], alone[1] };
@@ -662,7 +664,7 @@ static void assert_all_done(const all_calls *c)
             fail_msg("call %zu: status %d (%s)", i, c->status[i], c->error);
 }
 
-static void threads_may_have_small_stacks(void **state)
+TEST(threads_may_have_small_stacks)
 {
     static const size_t sizes[] = { OCTET_STACK_MIN, 128 << 10 };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -680,7 +682,7 @@ static void threads_may_have_small_stacks(void **state)
 
 /* What a call works with in place is the 512 kB of the header: the calls above take less than half of them. The bytes
  * of a stack that were never written are those that have not changed. */
-static void calls_take_half_of_the_stack_they_ask_for(void **state)
+TEST(calls_take_half_of_the_stack_they_ask_for)
 {
     enum { SIZE = 1 << 20, LEAST = 512 << 10, PAINT = 0x5c };
     if (SANITIZED) {
@@ -706,23 +708,4 @@ static void calls_take_half_of_the_stack_they_ask_for(void **state)
     if (SIZE - untouched > LEAST / 2)
         fail_msg("%zu bytes of stack were used, at most %d wanted", SIZE - untouched, LEAST / 2);
     print_message("# %zu bytes of stack\n", SIZE - untouched);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_callback_stops_a_command),
-        cmocka_unit_test(a_signal_handler_stops_a_command),
-        cmocka_unit_test(another_thread_stops_a_run),
-        cmocka_unit_test(a_wait_for_a_command_is_stopped),
-        cmocka_unit_test(a_callback_runs_no_command),
-        cmocka_unit_test(commas_of_the_process_change_nothing),
-        cmocka_unit_test(a_child_runs_the_model_of_its_parent),
-        cmocka_unit_test(a_child_does_not_wait_for_threads_of_its_parent),
-        cmocka_unit_test(a_model_in_use_is_refused),
-        cmocka_unit_test(conversions_share_no_file_for_large_blocks),
-        cmocka_unit_test(threads_may_have_small_stacks),
-        cmocka_unit_test(calls_take_half_of_the_stack_they_ask_for),
-    };
-    return cmocka_run_group_tests(tests, library_set_up, library_tear_down);
 }

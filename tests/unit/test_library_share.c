@@ -1,9 +1,5 @@
 /* Models that share what was loaded: run at the same time, released in any order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "built_model.h"
 #include "sanitized.h"
@@ -117,6 +113,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+TEST_GROUP(set_up, tear_down);
+
 /* ---- at the same time ---- */
 
 typedef struct runner {
@@ -141,7 +139,7 @@ static void *share_and_run(void *arg)
     return NULL;
 }
 
-static void threads_run_at_once(void **state)
+TEST(threads_run_at_once)
 {
     octet *o = octet_open();
     for (int threads = 1; threads <= 3; threads += 2) {
@@ -165,7 +163,7 @@ static void threads_run_at_once(void **state)
 
 /* ---- released in any order ---- */
 
-static void each_may_be_the_last(void **state)
+TEST(each_may_be_the_last)
 {
     static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
     for (int k = 0; k < 6; k++) {
@@ -189,7 +187,7 @@ static void each_may_be_the_last(void **state)
     }
 }
 
-static void outputs_are_each_ones_own(void **state)
+TEST(outputs_are_each_ones_own)
 {
     octet *o = octet_open();
     octet_model *a = load(o, 1), *b = share(o, a);
@@ -209,7 +207,7 @@ static void outputs_are_each_ones_own(void **state)
 
 /* ---- threads of the caller's ---- */
 
-static void misuse_has_a_status(void **state)
+TEST(misuse_has_a_status)
 {
     octet *o = octet_open();
     octet_model *m = load(o, 1), *s = m;
@@ -252,7 +250,7 @@ static void on_threads(void *context, size_t n, void (*work)(void *arg, size_t i
         pthread_join(l[i].thread, NULL);
 }
 
-static void runs_on_the_callers_threads(void **state)
+TEST(runs_on_the_callers_threads)
 {
     octet *o = octet_open();
     octet_model *m = load(o, 2), *s = share(o, m);
@@ -285,7 +283,7 @@ static size_t allocated(void)
 }
 
 /* y = x * w of float32, whose packed weights take as much as the weights. */
-static void packed_weights_are_kept_once(void **state)
+TEST(packed_weights_are_kept_once)
 {
     enum { SIDE = 1024, BYTES = SIDE * SIDE * sizeof(float), STATES = 4 };
     octet *o = octet_open();
@@ -344,7 +342,7 @@ static void *run_until_enough(void *m)
 }
 
 /* Forked while another thread runs a model: one that shares with it runs in the child, without threads. */
-static void a_child_runs_its_own(void **state)
+TEST(a_child_runs_its_own)
 {
     if (SANITIZED) { /* their memory is locked in the child, if the other thread was asking for some */
         print_message("# a child of a run: not tried under sanitizers\n");
@@ -379,15 +377,4 @@ static void a_child_runs_its_own(void **state)
     octet_model_free(m);
     octet_model_free(s);
     octet_close(o);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_run_at_once),         cmocka_unit_test(each_may_be_the_last),
-        cmocka_unit_test(outputs_are_each_ones_own),   cmocka_unit_test(misuse_has_a_status),
-        cmocka_unit_test(runs_on_the_callers_threads), cmocka_unit_test(packed_weights_are_kept_once),
-        cmocka_unit_test(a_child_runs_its_own),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -78,7 +78,7 @@ static bool stays_packed(const oct_graph *g, const oct_plan_opts *o)
 
 static const oct_plan_opts nodes = { .no_integer = true, .no_passes = true };
 
-static void stays_in_blocks(void **state)
+TEST(stays_in_blocks)
 {
     static const oct_dtype types[] = { OCT_U4, OCT_S4, OCT_U8, OCT_S8 };
     for (int i = 0; i < 32; i++) {
@@ -94,7 +94,7 @@ static void stays_in_blocks(void **state)
 }
 
 /* The dequantized weights are looked at, or blocks run the other way. */
-static void stays_float(void **state)
+TEST(stays_float)
 {
     const char *const taps[] = { "w" };
     const oct_plan_opts tapped = { .taps = taps, .n_taps = 1 };
@@ -146,7 +146,7 @@ static oct_graph *operator_form(const char *rows, bool computed)
     return g;
 }
 
-static void both_forms(void **state)
+TEST(both_forms)
 {
     for (int one = 0; one < 2; one++) {
         const char *rows = one ? "1" : "2,3";
@@ -159,7 +159,7 @@ static void both_forms(void **state)
     }
 }
 
-static void computed_weights(void **state)
+TEST(computed_weights)
 {
     oct_graph *g = operator_form("5", false), *c = operator_form("5", true);
     const size_t n = net_run(g, want, CAP);
@@ -176,7 +176,7 @@ static void computed_weights(void **state)
 }
 
 /* Every instruction set and number of threads; a row alone is what it is among others. */
-static void every_way(void **state)
+TEST(every_way)
 {
     const char *isa;
     static float alone[N], x[5 * K];
@@ -203,13 +203,4 @@ static void every_way(void **state)
     oct_pool_destroy(pool);
     oct_graph_destroy(g);
     oct_graph_destroy(one);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stays_in_blocks),  cmocka_unit_test(stays_float), cmocka_unit_test(both_forms),
-        cmocka_unit_test(computed_weights), cmocka_unit_test(every_way),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ static void shuffle(float *x, size_t n)
     }
 }
 
-static void sums_are_exact(void **state)
+TEST(sums_are_exact)
 {
     oct_xsum a = { 0 };
     oct_xsum_add(&a, 0x1p127);
@@ -85,7 +85,7 @@ static void sums_are_exact(void **state)
     assert_true(oct_xsum_value(&c) == 9007199254740994.0); /* just above the tie */
 }
 
-static void sums_read_back(void **state)
+TEST(sums_read_back)
 {
     oct_xsum a = { 0 };
     for (int i = 0; i < 2000; i++) {
@@ -131,7 +131,7 @@ static void check_bins(const oct_stats *s, const float *x, size_t n)
     assert_int_equal(sum, oct_stats_finite(s));
 }
 
-static void bins_hold_what_was_fed(void **state)
+TEST(bins_hold_what_was_fed)
 {
     enum { N = 3000 };
     float x[N];
@@ -156,7 +156,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void resolution(void **state)
+TEST(resolution)
 {
     enum { N = 200000 };
     float *x = oct_alloc(N * sizeof *x);
@@ -176,7 +176,7 @@ static void resolution(void **state)
 }
 
 /* Any order, any split into batches and shards: the same state. */
-static void order_free(void **state)
+TEST(order_free)
 {
     enum { N = 4000, SAMPLE = 50 };
     float x[N];
@@ -219,7 +219,7 @@ static void order_free(void **state)
 }
 
 /* Doubled until counts need more than 32 bits, and counted on. */
-static void counts_beyond_32_bits(void **state)
+TEST(counts_beyond_32_bits)
 {
     enum { N = 1000, DOUBLED = 40 };
     float x[N];
@@ -252,7 +252,7 @@ static void counts_beyond_32_bits(void **state)
     oct_stats_free(&s);
 }
 
-static void nan_changes_nothing(void **state)
+TEST(nan_changes_nothing)
 {
     float x[100];
     fill(x, 100, bell);
@@ -305,7 +305,7 @@ static double direct_mse(const float *x, size_t n, oct_qparams q, oct_qrange g)
 
 static const oct_qrange U8 = { 0, 255, false }, S8 = { -127, 127, true };
 
-static void mean_error_is_that_of_the_values(void **state)
+TEST(mean_error_is_that_of_the_values)
 {
     enum { N = 100000 };
     float *x = oct_alloc(N * sizeof *x);
@@ -327,7 +327,7 @@ static void mean_error_is_that_of_the_values(void **state)
 }
 
 /* No range of a fine two-dimensional search is more than 1 % better. */
-static void mse_finds_the_least(void **state)
+TEST(mse_finds_the_least)
 {
     enum { N = 20000 };
     float *x = oct_alloc(N * sizeof *x);
@@ -353,7 +353,7 @@ static void mse_finds_the_least(void **state)
     oct_free(x);
 }
 
-static void clamps_are_kept(void **state)
+TEST(clamps_are_kept)
 {
     enum { N = 20000 };
     float *x = oct_alloc(N * sizeof *x);
@@ -373,7 +373,7 @@ static void clamps_are_kept(void **state)
     oct_free(x);
 }
 
-static void percentiles(void **state)
+TEST(percentiles)
 {
     enum { N = 100000 };
     float *x = oct_alloc(N * sizeof *x);
@@ -442,7 +442,7 @@ static double direct_divergence(const sides *l, const int to[2])
 }
 
 /* Of all ranges that it may choose, none diverges less by more than what the coarse bins of small values cost. */
-static void entropy_finds_the_least(void **state)
+TEST(entropy_finds_the_least)
 {
     enum { N = 100000 };
     float *x = oct_alloc(N * sizeof *x);
@@ -470,7 +470,7 @@ static void entropy_finds_the_least(void **state)
     oct_free(x);
 }
 
-static void averages(void **state)
+TEST(averages)
 {
     float x[3][4] = { { -1, 0, 2, 1 }, { -3, 0.5f, 4, 1 }, { 0.25f, 0.5f, 6, 1 } };
     oct_stats s;
@@ -484,7 +484,7 @@ static void averages(void **state)
     oct_stats_free(&s);
 }
 
-static void masks_are_left_out(void **state)
+TEST(masks_are_left_out)
 {
     const float masks[] = { -10000, -65504, -1e9f, -FLT_MAX, -INFINITY };
     for (size_t m = 0; m < OCT_COUNT(masks); m++) {
@@ -508,7 +508,7 @@ static void masks_are_left_out(void **state)
     assert_true(s.range.lo == -10000 && s.excluded == 0);
 }
 
-static void names_are_read(void **state)
+TEST(names_are_read)
 {
     oct_observer_spec o;
     oct_err err = OCT_ERR_INIT;
@@ -525,7 +525,7 @@ static void names_are_read(void **state)
         assert_non_null(strstr(oct_observer_names(), oct_observer_at(i)->name));
 }
 
-static void affine_parameters(void **state)
+TEST(affine_parameters)
 {
     oct_qrange g;
     assert_int_equal(oct_qrange_of(OCT_U8, false, &g, NULL), OCT_OK);
@@ -547,7 +547,7 @@ static void affine_parameters(void **state)
     assert_int_equal(oct_qrange_of(OCT_F32, false, &g, NULL), OCT_EUNSUPPORTED);
 }
 
-static void channels(void **state)
+TEST(channels)
 {
     enum { O = 300, C = 11, I = 40, N = O * C * I };
     float *x = oct_alloc(N * sizeof *x), *y = oct_alloc(N * sizeof *y);
@@ -592,7 +592,7 @@ static void channels(void **state)
     oct_free(y);
 }
 
-static void logarithm(void **state)
+TEST(logarithm)
 {
     for (int i = 0; i < 100000; i++) {
         double x = ldexp(0.5 + uniform(), (int)(rnd() % 600) - 300);
@@ -633,7 +633,7 @@ static void check_bins_sorted(const oct_stats *s, float *x, size_t n)
 }
 
 /* Many values of few octaves go another way than the first ones and strange ones; they land in the same bins. */
-static void bins_of_long_tensors(void **state)
+TEST(bins_of_long_tensors)
 {
     enum { N = 30000, PARTS = 3 };
     float *x = oct_alloc(PARTS * N * sizeof *x), *sorted = oct_alloc(PARTS * N * sizeof *x);
@@ -666,31 +666,4 @@ static void bins_of_long_tensors(void **state)
     }
     oct_free(x);
     oct_free(sorted);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_are_exact),
-        cmocka_unit_test(sums_read_back),
-        cmocka_unit_test(bins_hold_what_was_fed),
-        cmocka_unit_test(resolution),
-        cmocka_unit_test(order_free),
-        cmocka_unit_test(counts_beyond_32_bits),
-        cmocka_unit_test(nan_changes_nothing),
-        cmocka_unit_test(mean_error_is_that_of_the_values),
-        cmocka_unit_test(mse_finds_the_least),
-        cmocka_unit_test(clamps_are_kept),
-        cmocka_unit_test(percentiles),
-        cmocka_unit_test(entropy_finds_the_least),
-        cmocka_unit_test(averages),
-        cmocka_unit_test(masks_are_left_out),
-        cmocka_unit_test(names_are_read),
-        cmocka_unit_test(affine_parameters),
-        cmocka_unit_test(channels),
-
-        cmocka_unit_test(logarithm),
-        cmocka_unit_test(bins_of_long_tensors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,7 +106,7 @@ static void round_trip(const char *path)
     oct_model_free(m);
 }
 
-static void fixtures_come_back_equal(void **state)
+TEST(fixtures_come_back_equal)
 {
     const char *names[] = { "types.onnx", "sparse.onnx", "everything.onnx",
                             "small.onnx", "ir3.onnx",    "subgraph_unsorted.onnx" };
@@ -115,7 +115,7 @@ static void fixtures_come_back_equal(void **state)
 }
 
 /* Every node and list written anew says the same, but where a graph that is in order differs from the file. */
-static void rewritten_is_equal_too(void **state)
+TEST(rewritten_is_equal_too)
 {
     const char *names[] = { "types.onnx", "sparse.onnx", "everything.onnx", "small.onnx" };
     for (size_t i = 0; i < OCT_COUNT(names); i++) {
@@ -146,14 +146,14 @@ static size_t each_model(const char *folder)
     return n;
 }
 
-static void test_models_come_back_equal(void **state)
+TEST(test_models_come_back_equal)
 {
     char folder[600];
     snprintf(folder, sizeof folder, "%s/testdata/models", source);
     assert_true(each_model(folder) > 10);
 }
 
-static void real_models_come_back_equal(void **state)
+TEST(real_models_come_back_equal)
 {
     char folder[600];
     snprintf(folder, sizeof folder, "%s/../shared/models", source);
@@ -194,7 +194,7 @@ static void check_type_line(const oct_graph *g, char *line)
                      0);
 }
 
-static void every_element_type_is_decoded(void **state)
+TEST(every_element_type_is_decoded)
 {
     oct_model *m = load(fixture("types.onnx"));
     FILE *f = fopen(fixture("types.txt"), "r");
@@ -215,7 +215,7 @@ static void every_element_type_is_decoded(void **state)
     oct_model_free(m);
 }
 
-static void a_graph_is_built(void **state)
+TEST(a_graph_is_built)
 {
     oct_model *m = load(fixture("everything.onnx"));
     oct_graph *g = m->graph;
@@ -275,7 +275,7 @@ static void *differ_from(oct_model *m, const oct_model *was, const char *says)
 }
 
 /* One change at a time, each named by what holds it. */
-static void differences_are_named(void **state)
+TEST(differences_are_named)
 {
     oct_err err = OCT_ERR_INIT;
     oct_buf b = OCT_BUF_INIT;
@@ -327,7 +327,7 @@ static void external_weights(const oct_graph *g)
 }
 
 /* A copy is saved as the model would be, and neither sees what is changed in the other. */
-static void copies_stand_alone(void **state)
+TEST(copies_stand_alone)
 {
     oct_err err = OCT_ERR_INIT;
     copy_to("external/model.onnx", "ext.onnx");
@@ -353,7 +353,7 @@ static void copies_stand_alone(void **state)
     assert_int_equal(unlink(temp("weights.bin")), 0);
 }
 
-static void captures_and_order(void **state)
+TEST(captures_and_order)
 {
     oct_model *m = load(fixture("subgraph_unsorted.onnx"));
     const oct_graph *g = m->graph;
@@ -369,7 +369,7 @@ static void captures_and_order(void **state)
     oct_model_free(m);
 }
 
-static void old_initializers_leave_the_inputs(void **state)
+TEST(old_initializers_leave_the_inputs)
 {
     oct_model *m = load(fixture("ir3.onnx"));
     oct_graph *g = m->graph;
@@ -387,7 +387,7 @@ static void old_initializers_leave_the_inputs(void **state)
 }
 
 /* A pass's work: a node changed, one replaced, constants added, an opset raised, metadata set. */
-static void changes_are_written(void **state)
+TEST(changes_are_written)
 {
     oct_err err = OCT_ERR_INIT;
     oct_model *m = load(fixture("ir3.onnx"));
@@ -445,7 +445,7 @@ static void changes_are_written(void **state)
 /* ---- external data ---- */
 
 /* What is saved beside the source has the bytes of what is saved elsewhere, and depends on no file of the source. */
-static void external_data_in_the_same_folder_are_embedded(void **state)
+TEST(external_data_in_the_same_folder_are_embedded)
 {
     oct_err err = OCT_ERR_INIT;
     copy_to("external/model.onnx", "ext.onnx");
@@ -468,7 +468,7 @@ static void external_data_in_the_same_folder_are_embedded(void **state)
     assert_int_equal(rmdir(temp("away")), 0);
 }
 
-static void external_data_elsewhere_are_embedded(void **state)
+TEST(external_data_elsewhere_are_embedded)
 {
     oct_model *m = load(fixture("external/model.onnx"));
     save_as(m, temp("embedded.onnx"), 0);
@@ -484,7 +484,7 @@ static void external_data_elsewhere_are_embedded(void **state)
 
 /* Tensors that nothing decodes have files, too: they count as the model's, and an absent one is found when the model is
  * read. */
-static void external_data_of_unknown_types(void **state)
+TEST(external_data_of_unknown_types)
 {
     oct_err err = OCT_ERR_INIT;
     enum { UNKNOWN = 999 };
@@ -555,7 +555,7 @@ static void save_pooled(const char *path, float of, oct_data_pool *pool)
 }
 
 /* What two models have is in their data file once; without it they do not load. */
-static void models_share_a_data_file(void **state)
+TEST(models_share_a_data_file)
 {
     oct_err err = OCT_ERR_INIT;
     oct_data_pool *pool;
@@ -587,7 +587,7 @@ static void models_share_a_data_file(void **state)
 }
 
 /* The name of a new data file may be that of one that the source refers to. */
-static void a_data_file_replaces_no_input(void **state)
+TEST(a_data_file_replaces_no_input)
 {
     oct_err err = OCT_ERR_INIT;
     oct_model *m = load(fixture("ir3.onnx"));
@@ -614,7 +614,7 @@ static void a_data_file_replaces_no_input(void **state)
     *strrchr(dir, '/') = 0;
 }
 
-static void large_models_get_a_data_file(void **state)
+TEST(large_models_get_a_data_file)
 {
     oct_err err = OCT_ERR_INIT;
     oct_model *m = load(fixture("ir3.onnx"));
@@ -651,7 +651,7 @@ static void large_models_get_a_data_file(void **state)
 
 /* What was written can be read with its external data before either has taken its place, and given up without a
  * trace. */
-static void a_draft_changes_nothing(void **state)
+TEST(a_draft_changes_nothing)
 {
     oct_err err = OCT_ERR_INIT;
     oct_model *m = load(fixture("ir3.onnx")), *q;
@@ -698,7 +698,7 @@ static void a_draft_changes_nothing(void **state)
     *strrchr(dir, '/') = 0;
 }
 
-static void external_data_stay_inside(void **state)
+TEST(external_data_stay_inside)
 {
     const struct {
         const char *name, *says;
@@ -731,7 +731,7 @@ static void external_data_stay_inside(void **state)
 
 /* ---- malformed files ---- */
 
-static void bad_graphs_name_the_fault(void **state)
+TEST(bad_graphs_name_the_fault)
 {
     const struct {
         const char *name, *says;
@@ -788,7 +788,7 @@ static oct_status load_bytes(const void *p, size_t n, oct_err *err)
     return s;
 }
 
-static void truncation_and_flips_do_no_harm(void **state)
+TEST(truncation_and_flips_do_no_harm)
 {
     const char *names[] = { "everything.onnx", "types.onnx", "sparse.onnx", "subgraph_unsorted.onnx",
                             "external/model.onnx" };
@@ -830,7 +830,7 @@ static void expect(const oct_buf *b, oct_status status, const char *says)
         fail_msg("expected '%s', got '%s'", says, err.text);
 }
 
-static void deep_nesting_is_refused(void **state)
+TEST(deep_nesting_is_refused)
 {
     /* model 7: graph 11: value 2: type 4: sequence 1: type 4: ... */
     for (int levels = 40; levels <= 6000; levels = levels == 40 ? 60 : levels * 10) {
@@ -847,7 +847,7 @@ static void deep_nesting_is_refused(void **state)
     }
 }
 
-static void wire_faults_are_named(void **state)
+TEST(wire_faults_are_named)
 {
     const struct {
         const char *bytes;
@@ -887,7 +887,7 @@ static void wire_faults_are_named(void **state)
     assert_int_equal(load_bytes("\x08\x08\x32\x01\xff\x3a\x00", 7, &(oct_err)OCT_ERR_INIT), OCT_OK);
 }
 
-static void small_files_cannot_ask_for_much(void **state)
+TEST(small_files_cannot_ask_for_much)
 {
     /* Empty nodes: two bytes each, hundreds unpacked. */
     oct_buf b = OCT_BUF_INIT;
@@ -898,7 +898,7 @@ static void small_files_cannot_ask_for_much(void **state)
     oct_buf_free(&b);
 }
 
-static void hints_name_the_real_format(void **state)
+TEST(hints_name_the_real_format)
 {
     oct_err err;
     load_bytes("version https://git-lfs.github.com/spec/v1\n", 43, &err);
@@ -907,7 +907,7 @@ static void hints_name_the_real_format(void **state)
     assert_non_null(strstr(err.hint, "zip"));
 }
 
-static void a_missing_file_is_exit_3(void **state)
+TEST(a_missing_file_is_exit_3)
 {
     oct_err err = OCT_ERR_INIT;
     oct_model *m = NULL;
@@ -917,7 +917,7 @@ static void a_missing_file_is_exit_3(void **state)
 }
 
 /* raw_data stays where it is: the unpacked message is small, whatever the weights. */
-static void large_raw_data_are_views(void **state)
+TEST(large_raw_data_are_views)
 {
     const size_t bytes = (size_t)4 << 20;
     oct_err err = OCT_ERR_INIT;
@@ -939,7 +939,7 @@ static void large_raw_data_are_views(void **state)
     oct_model_free(again);
 }
 
-static void tensor_files_are_read(void **state)
+TEST(tensor_files_are_read)
 {
     oct_err err = OCT_ERR_INIT;
     oct_arena *a = oct_arena_create();
@@ -961,7 +961,7 @@ static void tensor_files_are_read(void **state)
 /* Of int32 [2]: SequenceProto and OptionalProto around TensorProto, by the wire format. */
 #define INTS "\x08\x02\x10\x06\x4a\x08\x05\0\0\0\xfe\xff\xff\xff" /* dims 2, data_type 6, raw_data 5 and -2 */
 
-static void stored_values_are_read(void **state)
+TEST(stored_values_are_read)
 {
     static const char sequence[] = "\x0a\x01s\x10\x01\x1a\x0e" INTS "\x1a\x0e" INTS,
                       some[] = "\x0a\x01o\x10\x01\x1a\x0e" INTS;
@@ -998,7 +998,7 @@ static void stored_values_are_read(void **state)
 }
 
 /* Each allocation made to fail in turn: an error, and nothing lost. */
-static void allocations_may_fail(void **state)
+TEST(allocations_may_fail)
 {
     for (size_t k = 1;; k++) {
         oct_err err = OCT_ERR_INIT;
@@ -1037,39 +1037,4 @@ static int tear_down(void **state)
     return rmdir(dir);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fixtures_come_back_equal),
-        cmocka_unit_test(rewritten_is_equal_too),
-        cmocka_unit_test(test_models_come_back_equal),
-        cmocka_unit_test(real_models_come_back_equal),
-        cmocka_unit_test(every_element_type_is_decoded),
-        cmocka_unit_test(a_graph_is_built),
-        cmocka_unit_test(differences_are_named),
-        cmocka_unit_test(copies_stand_alone),
-        cmocka_unit_test(captures_and_order),
-        cmocka_unit_test(old_initializers_leave_the_inputs),
-        cmocka_unit_test(changes_are_written),
-        cmocka_unit_test(external_data_in_the_same_folder_are_embedded),
-        cmocka_unit_test(external_data_elsewhere_are_embedded),
-        cmocka_unit_test(external_data_of_unknown_types),
-        cmocka_unit_test(models_share_a_data_file),
-        cmocka_unit_test(a_data_file_replaces_no_input),
-        cmocka_unit_test(large_models_get_a_data_file),
-        cmocka_unit_test(a_draft_changes_nothing),
-        cmocka_unit_test(external_data_stay_inside),
-        cmocka_unit_test(bad_graphs_name_the_fault),
-        cmocka_unit_test(truncation_and_flips_do_no_harm),
-        cmocka_unit_test(deep_nesting_is_refused),
-        cmocka_unit_test(wire_faults_are_named),
-        cmocka_unit_test(small_files_cannot_ask_for_much),
-        cmocka_unit_test(hints_name_the_real_format),
-        cmocka_unit_test(a_missing_file_is_exit_3),
-        cmocka_unit_test(large_raw_data_are_views),
-        cmocka_unit_test(tensor_files_are_read),
-        cmocka_unit_test(stored_values_are_read),
-        cmocka_unit_test(allocations_may_fail),
-    };
-    return cmocka_run_group_tests_name("onnx", tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down);

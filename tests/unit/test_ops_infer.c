@@ -85,7 +85,7 @@ static void refuse(oct_graph *g, const char *part)
 }
 
 /* x.view(x.size(0), -1) as exporters write it. */
-static void flatten_by_shape(void **state)
+TEST(flatten_by_shape)
 {
     oct_graph *g = graph(11);
     int x = input(g, "x", OCT_F32, "N,3,4,4");
@@ -97,7 +97,7 @@ static void flatten_by_shape(void **state)
     expect(g, node(g, "Reshape", x, c, -1), "[N,48]");
 }
 
-static void reshape_symbols(void **state)
+TEST(reshape_symbols)
 {
     oct_graph *g = graph(13);
     int x = input(g, "x", OCT_F32, "N,8,H,W");
@@ -110,7 +110,7 @@ static void reshape_symbols(void **state)
     expect(g, node(g, "Reshape", x, VEC(g, 0, 0, 1), -1), "[N,4,1]");
 }
 
-static void shape_arithmetic(void **state)
+TEST(shape_arithmetic)
 {
     /* the last two dimensions doubled, put behind the first two */
     oct_graph *g = graph(13);
@@ -122,7 +122,7 @@ static void shape_arithmetic(void **state)
     expect(g, node(g, "ConstantOfShape", c, -1, -1), "[N,3,10,12]");
 }
 
-static void expand_by_where(void **state)
+TEST(expand_by_where)
 {
     oct_graph *g = graph(13);
     int x = input(g, "x", OCT_F32, "1,4"), y = input(g, "n", OCT_F32, "N,4");
@@ -136,7 +136,7 @@ static void expand_by_where(void **state)
     expect(g, node(g, "Expand", x, w, -1), "[N,4]");
 }
 
-static void symbols_survive(void **state)
+TEST(symbols_survive)
 {
     oct_graph *g = graph(13);
     int x = input(g, "x", OCT_F32, "N,3,H,W"), y = input(g, "z", OCT_F32, "N,5,H,W");
@@ -154,7 +154,7 @@ static void symbols_survive(void **state)
     expect(g, r, "[N,3]");
 }
 
-static void contradictions(void **state)
+TEST(contradictions)
 {
     oct_graph *g = graph(13);
     node(g, "Reshape", input(g, "x", OCT_F32, "2,3"), VEC(g, 4, 2), -1);
@@ -197,7 +197,7 @@ static void contradictions(void **state)
 }
 
 /* Numbers on the way to an element may pass 64 bits where the element does not. */
-static void far_range(void **state)
+TEST(far_range)
 {
     const int64_t step = (int64_t)1 << 62, want[4] = { INT64_MIN, -step, 0, step };
     oct_graph *g = graph(13);
@@ -213,7 +213,7 @@ static void far_range(void **state)
 }
 
 /* Pads that take away far more than there is, and add it at the other end. */
-static void far_pads(void **state)
+TEST(far_pads)
 {
     oct_node n = { .name = "", .op = "Pad", .domain = "", .n_in = 3, .n_out = 1 };
     int64_t pads[2] = { INT64_MIN, INT64_MAX }, scratch[4];
@@ -242,7 +242,7 @@ static void far_pads(void **state)
 }
 
 /* An Add with a fused clamp, in float and on integers. */
-static void fused_clamp(void **state)
+TEST(fused_clamp)
 {
     oct_node n = { .name = "", .op = "Add", .domain = "", .n_in = 2, .n_out = 1 };
     float fa[4] = { -3, 1, 2, 5 }, fb[4] = { 1, 1, 2, 3 }, fy[4];
@@ -278,21 +278,9 @@ static void fused_clamp(void **state)
 }
 
 /* ONNX Runtime's optimizer writes it into models of opsets that do not have it. */
-static void layer_normalization_of_old_opsets(void **state)
+TEST(layer_normalization_of_old_opsets)
 {
     for (int64_t opset = 7; opset < 24; opset++)
         assert_ptr_equal(oct_op_find("", "LayerNormalization", opset), oct_op_find("", "LayerNormalization", 17));
     assert_string_equal(oct_op_find("", "LayerNormalization", 14)->type, "LayerNormalization");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flatten_by_shape), cmocka_unit_test(reshape_symbols),
-        cmocka_unit_test(shape_arithmetic), cmocka_unit_test(expand_by_where),
-        cmocka_unit_test(symbols_survive),  cmocka_unit_test(contradictions),
-        cmocka_unit_test(far_range),        cmocka_unit_test(far_pads),
-        cmocka_unit_test(fused_clamp),      cmocka_unit_test(layer_normalization_of_old_opsets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

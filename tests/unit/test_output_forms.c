@@ -73,7 +73,7 @@ static oct_graph *detector(void)
     return g;
 }
 
-static void answers(void **state)
+TEST(answers)
 {
     oct_graph *g = detector();
     node(g, "Greater", "mask", "scores half");
@@ -97,7 +97,7 @@ static void answers(void **state)
     oct_graph_destroy(g);
 }
 
-static void rows(void **state)
+TEST(rows)
 {
     oct_graph *g = detector();
     node(g, "NonZero", "where", "scores");
@@ -113,7 +113,7 @@ static void rows(void **state)
 }
 
 /* Rows that a layer reads after they were chosen: their real numbers are behind the choice. */
-static void rows_before_a_layer(void **state)
+TEST(rows_before_a_layer)
 {
     oct_graph *g = net_graph(13);
     net_input(g, "x", OCT_F32, "8,5");
@@ -138,7 +138,7 @@ static void rows_before_a_layer(void **state)
 }
 
 /* A length that values say: what is repeated and how often stand behind it, and a list of classes it is not. */
-static void lengths(void **state)
+TEST(lengths)
 {
     oct_graph *g = net_graph(13);
     net_input(g, "x", OCT_F32, "1,5");
@@ -164,7 +164,7 @@ static void lengths(void **state)
 }
 
 /* Quantized values are integers beside their scale, and no lengths. */
-static void quantized_values_are_numbers(void **state)
+TEST(quantized_values_are_numbers)
 {
     oct_graph *g = net_graph(13);
     net_input(g, "x", OCT_F32, "N,5");
@@ -180,7 +180,7 @@ static void quantized_values_are_numbers(void **state)
     oct_graph_destroy(g);
 }
 
-static void codes_are_equal_or_not(void **state)
+TEST(codes_are_equal_or_not)
 {
     const float a[] = { 0, 1, 1, NAN }, b[] = { 0, 0, 1, NAN };
     oct_match_count m = oct_match_codes(a, 4, b, 4);
@@ -193,7 +193,7 @@ static void codes_are_equal_or_not(void **state)
     assert_int_equal(m.of, 0);
 }
 
-static void rows_are_found_in_any_place(void **state)
+TEST(rows_are_found_in_any_place)
 {
     uint8_t taken[8];
     float near[3];
@@ -217,7 +217,7 @@ static void rows_are_found_in_any_place(void **state)
     assert_int_equal(m.of, 1);
 }
 
-static void rows_are_sorted_by_the_nearest(void **state)
+TEST(rows_are_sorted_by_the_nearest)
 {
     uint8_t taken[3];
     const float a[] = { 1, 10, 2, 20, 3, 30 }, b[] = { 3.1f, 30, 1.1f, 11, 2, 19 },
@@ -227,19 +227,4 @@ static void rows_are_sorted_by_the_nearest(void **state)
     for (int i = 0; i < 6; i++)
         if (to[i] != want[i])
             fail_msg("element %d is %g, wanted %g", i, (double)to[i], (double)want[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers),
-        cmocka_unit_test(rows),
-        cmocka_unit_test(rows_before_a_layer),
-        cmocka_unit_test(lengths),
-        cmocka_unit_test(quantized_values_are_numbers),
-        cmocka_unit_test(codes_are_equal_or_not),
-        cmocka_unit_test(rows_are_found_in_any_place),
-        cmocka_unit_test(rows_are_sorted_by_the_nearest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,7 +296,7 @@ static void in_order(const char *text, const char *const *word, size_t n)
     }
 }
 
-static void a_page(void **state)
+TEST(a_page)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
@@ -374,7 +374,7 @@ static void a_page(void **state)
 }
 
 /* Classes of boxes have their AP50, which what is gained or lost is of, and are taken for nothing. */
-static void classes_of_boxes(void **state)
+TEST(classes_of_boxes)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
@@ -399,7 +399,7 @@ static void classes_of_boxes(void **state)
 }
 
 /* 2e6 operations in 0.2 ms are 10 GOP/s; of a time that spreads widely no rate is said, and of a step's neither. */
-static void rates(void **state)
+TEST(rates)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
@@ -432,7 +432,7 @@ static void rates(void **state)
 }
 
 /* How many of several gates are uncertain. */
-static void uncertain_gates(void **state)
+TEST(uncertain_gates)
 {
     static const struct {
         bool met[2], unsure[2];
@@ -473,7 +473,7 @@ static void uncertain_gates(void **state)
 
 /* A layer whose weights are stored in blocks is counted as such, and a model of these does not read as a failure. What
  * samples cannot tell has no colour. */
-static void weights_in_blocks(void **state)
+TEST(weights_in_blocks)
 {
     static const char *const said[] = { "<span class=\"soft\">within noise</span>",
                                         "<dt>Layers in 4 bits</dt><dd>19<small>of 22",
@@ -493,7 +493,7 @@ static void weights_in_blocks(void **state)
 }
 
 /* Names from models make no element, and the page's script is its only one. */
-static void hostile_names(void **state)
+TEST(hostile_names)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
@@ -508,7 +508,7 @@ static void hostile_names(void **state)
 
 /* A bin counts as clipped where its middle lies beyond the range; with edges 0.1 apart from -3.2, 12 bins lie below -2,
  * and 1 above 3.1. */
-static void what_is_clipped(void **state)
+TEST(what_is_clipped)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
@@ -530,7 +530,7 @@ static void what_is_clipped(void **state)
 }
 
 /* 200 channels share 96 columns, of which each shows its largest scale and its worst channel. */
-static void weights_by_channel(void **state)
+TEST(weights_by_channel)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
@@ -546,7 +546,7 @@ static void weights_by_channel(void **state)
 }
 
 /* Layers that were not compared stand behind the compared one before them. */
-static void rows_in_order(void **state)
+TEST(rows_in_order)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
@@ -573,7 +573,7 @@ static void rows_in_order(void **state)
 
 /* Quartiles of 1.9 and 5.2 ms around 2 ms are too far apart to conclude from, around 5 ms too; those of 1.9 and 2.05
  * are not. */
-static void wide_times(void **state)
+TEST(wide_times)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
@@ -603,7 +603,7 @@ static void wide_times(void **state)
     end(m);
 }
 
-static void shares(void **state)
+TEST(shares)
 {
     char text[EV_SHARE_TEXT];
     assert_string_equal(ev_page_share(text, 0), "0 %");
@@ -614,7 +614,7 @@ static void shares(void **state)
     assert_string_equal(ev_page_share(text, NAN), "");
 }
 
-static void kinds(void **state)
+TEST(kinds)
 {
     assert_string_equal(ev_page_kind("int8", "uint8"), "int8");
     assert_string_equal(ev_page_kind("int8", "uint16"), "int16");
@@ -625,7 +625,7 @@ static void kinds(void **state)
 }
 
 /* A name is broken behind its parts, and never within a character. */
-static void names(void **state)
+TEST(names)
 {
     oct_buf b = OCT_BUF_INIT;
     const ev_page p = { .b = &b };
@@ -646,24 +646,4 @@ static void names(void **state)
     ev_page_name(&p, broken);
     assert_int_equal(count(oct_buf_str(&b), "\\x80"), 200);
     oct_buf_free(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_page),
-        cmocka_unit_test(classes_of_boxes),
-        cmocka_unit_test(rates),
-        cmocka_unit_test(uncertain_gates),
-        cmocka_unit_test(weights_in_blocks),
-        cmocka_unit_test(hostile_names),
-        cmocka_unit_test(what_is_clipped),
-        cmocka_unit_test(weights_by_channel),
-        cmocka_unit_test(rows_in_order),
-        cmocka_unit_test(wide_times),
-        cmocka_unit_test(shares),
-        cmocka_unit_test(kinds),
-        cmocka_unit_test(names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

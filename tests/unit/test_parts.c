@@ -11,6 +11,20 @@ enum { CAP = 1 << 17 };
 static float want[CAP], got[CAP];
 static oct_pool *two; /* threads */
 
+static int set_up(void **state)
+{
+    two = oct_pool_create(2);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    oct_pool_destroy(two);
+    return 0;
+}
+
+TEST_GROUP(set_up, tear_down);
+
 static oct_graph *start(const char *dims, int *x)
 {
     oct_graph *g = net_graph(13);
@@ -124,7 +138,7 @@ static oct_graph *three(const path *c, bool later_first)
     return g;
 }
 
-static void every_path(void **state)
+TEST(every_path)
 {
     for (size_t i = 0; i < 2 * OCT_COUNT(paths); i++)
         expect(three(&paths[i / 2], i % 2), -1, 2); /* the inner Concat, and the convolution that is read once */
@@ -133,7 +147,7 @@ static void every_path(void **state)
 /* ------------------------------------------------------------------ by hand */
 
 /* Parts have the numbers of the convolutions, channel by channel and sample by sample. */
-static void by_hand(void **state)
+TEST(by_hand)
 {
     int x;
     oct_graph *g = start("2,2,1,3", &x);
@@ -154,7 +168,7 @@ static void by_hand(void **state)
 }
 
 /* What is not copied needs no memory of its own. */
-static void memory(void **state)
+TEST(memory)
 {
     size_t arena[2];
     for (int shown = 0; shown < 2; shown++) {
@@ -175,7 +189,7 @@ static void memory(void **state)
 /* ------------------------------------------------------------------ which */
 
 /* Three levels, each with parts of its own; and a sum behind a convolution goes where the convolution goes. */
-static void nested(void **state)
+TEST(nested)
 {
     int x;
     oct_graph *g = start("2,24,9,7", &x);
@@ -185,7 +199,7 @@ static void nested(void **state)
     expect(g, concat(g, "top", x, mid, point(g, "eeeee", x, "9,24,1,1")), 7);
 }
 
-static void left_alone(void **state)
+TEST(left_alone)
 {
     int x, a, b;
     oct_graph *g = start("1,24,9,7", &x); /* shown */
@@ -234,7 +248,7 @@ static oct_status note(void *arg, size_t tap, const oct_operand *t, oct_err *err
 }
 
 /* What is looked at lies by itself. */
-static void taps(void **state)
+TEST(taps)
 {
     int x;
     oct_graph *g = start("1,24,9,7", &x);
@@ -255,7 +269,7 @@ static void taps(void **state)
 /* ------------------------------------------------------------------ quantized */
 
 /* Codes of the result's own scale are parts; those of another are translated into it. */
-static void qvals(void **state)
+TEST(qvals)
 {
     const char *const shapes[] = { "1,24,9,7", "2,24,1,1", "1,24,14,14" };
     for (size_t i = 0; i < 2 * OCT_COUNT(shapes); i++) {
@@ -270,16 +284,4 @@ static void qvals(void **state)
         n.count++;
         expect(g, net_qdq(&n, concat(g, "cat", b, a, c), 0.05f, 128), same ? 3 : 2);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path), cmocka_unit_test(by_hand), cmocka_unit_test(memory), cmocka_unit_test(nested),
-        cmocka_unit_test(left_alone), cmocka_unit_test(taps),    cmocka_unit_test(qvals),
-    };
-    two = oct_pool_create(2);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    oct_pool_destroy(two);
-    return failed;
 }

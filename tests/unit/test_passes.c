@@ -62,7 +62,7 @@ static int batchnorm(oct_graph *g, const char *name, const char *out, int x, con
 
 /* ------------------------------------------------------------------ BatchNormalization */
 
-static void conv_bn_numbers(void **state)
+TEST(conv_bn_numbers)
 {
     /* 1x1 weights 2, bias 3; BN gamma 4, beta 5, mean 6, var 7 - 1e-5: scale 4 / sqrt(7). */
     oct_graph *g = net_graph(13);
@@ -84,7 +84,7 @@ static void conv_bn_numbers(void **state)
     oct_graph_destroy(g);
 }
 
-static void conv_bn_kinds(void **state)
+TEST(conv_bn_kinds)
 {
     static const struct {
         const char *op, *w, *channels;
@@ -111,7 +111,7 @@ static void conv_bn_kinds(void **state)
         }
 }
 
-static void bn_before_conv(void **state)
+TEST(bn_before_conv)
 {
     for (int padded = 0; padded < 3; padded++)
         for (int group = 1; group <= 2; group++) {
@@ -132,7 +132,7 @@ static void bn_before_conv(void **state)
 }
 
 /* What cannot be folded, as a convolution: y = x * s + (b - m * s) of each channel, s = g / sqrt(v + eps). */
-static void bn_as_convolution(void **state)
+TEST(bn_as_convolution)
 {
     enum { CHANNELS = 3, PLANE = 20 };
     static const char *const dims[] = { "1,3,4,5", "1,3,20", "4,3" };
@@ -161,7 +161,7 @@ static void bn_as_convolution(void **state)
     }
 }
 
-static void bn_stays(void **state)
+TEST(bn_stays)
 {
     for (int why = 0; why < 4; why++) {
         oct_graph *g = net_graph(13);
@@ -194,7 +194,7 @@ static void bn_stays(void **state)
     }
 }
 
-static void shared_weights(void **state)
+TEST(shared_weights)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,4,6,5"), w = net_random(g, "w", "4,4,1,1", 5), b = net_random(g, "b", "4", 6);
@@ -211,7 +211,7 @@ static void shared_weights(void **state)
 
 /* A kernel of 16 x 16 x 3 x 3 in two convolutions: what differs behind them stays; the same norm goes into both, and
  * their kernel stays one. */
-static void shared_kernel(void **state)
+TEST(shared_kernel)
 {
     for (int same = 0; same < 2; same++) {
         oct_graph *g = net_graph(17);
@@ -229,7 +229,7 @@ static void shared_kernel(void **state)
     }
 }
 
-static void gemm_bn(void **state)
+TEST(gemm_bn)
 {
     for (int trans = 0; trans < 2; trans++) {
         oct_graph *g = net_graph(13);
@@ -246,7 +246,7 @@ static void gemm_bn(void **state)
 
 /* ------------------------------------------------------------------ Mul, Add and their like */
 
-static void affine_numbers(void **state)
+TEST(affine_numbers)
 {
     /* ((2x + 1) * 3 - 4) / 2 = 3x - 0.5, of two channels the second with weight 5: 7.5x - 0.5 */
     oct_graph *g = net_graph(13);
@@ -268,7 +268,7 @@ static void affine_numbers(void **state)
 }
 
 /* One node behind a Conv of 4 channels to [2,4,6,5], that must stay. */
-static void affine_stays(void **state)
+TEST(affine_stays)
 {
     for (int why = 0; why < 8; why++) {
         oct_graph *g = net_graph(13);
@@ -292,7 +292,7 @@ static void affine_stays(void **state)
     }
 }
 
-static void affine_div_zero(void **state)
+TEST(affine_div_zero)
 {
     for (int i = 0; i < 2; i++) {
         oct_graph *g = net_graph(13);
@@ -307,7 +307,7 @@ static void affine_div_zero(void **state)
 }
 
 /* A Conv over one dimension, as exporters write it: Squeeze, bias and Relu behind it. */
-static void moved_conv(void **state)
+TEST(moved_conv)
 {
     for (int opset = 11; opset <= 13; opset += 2) {
         oct_graph *g = net_graph(opset);
@@ -335,7 +335,7 @@ static void moved_conv(void **state)
 }
 
 /* A product of which the columns become heads, each with a bias of its own. */
-static void moved_heads(void **state)
+TEST(moved_heads)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "6,5");
@@ -354,7 +354,7 @@ static void moved_heads(void **state)
 }
 
 /* What must stay behind a reshaped layer of 2 images, 4 channels, 4 columns. */
-static void moved_stays(void **state)
+TEST(moved_stays)
 {
     for (int why = 0; why < 5; why++) {
         oct_graph *g = net_graph(13);
@@ -392,7 +392,7 @@ static void moved_stays(void **state)
     }
 }
 
-static void gemm_alpha_beta(void **state)
+TEST(gemm_alpha_beta)
 {
     static const struct {
         float alpha, beta;
@@ -414,7 +414,7 @@ static void gemm_alpha_beta(void **state)
     }
 }
 
-static void chains(void **state)
+TEST(chains)
 {
     /* Each fusion opens the way for the next: Conv + Mul + BN + Add, MatMul + Mul + Add + BN. */
     oct_graph *g = net_graph(13);
@@ -438,7 +438,7 @@ static void chains(void **state)
     oct_graph_destroy(g);
 }
 
-static void matmul_rank(void **state)
+TEST(matmul_rank)
 {
     static const struct {
         const char *x, *bias;
@@ -458,7 +458,7 @@ static void matmul_rank(void **state)
 
 /* ------------------------------------------------------------------ Pad */
 
-static void pads(void **state)
+TEST(pads)
 {
     static const struct {
         int64_t p[8];
@@ -503,7 +503,7 @@ static void pads(void **state)
         }
 }
 
-static void pad_used_twice(void **state)
+TEST(pad_used_twice)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,4,6,5");
@@ -517,7 +517,7 @@ static void pad_used_twice(void **state)
 
 /* ------------------------------------------------------------------ Identity, folding */
 
-static void identities(void **state)
+TEST(identities)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,4");
@@ -536,7 +536,7 @@ static void identities(void **state)
     oct_graph_destroy(g);
 }
 
-static void identity_of_output(void **state)
+TEST(identity_of_output)
 {
     /* Both names are outputs: neither may go. And an output that others read, too. */
     oct_graph *g = net_graph(13);
@@ -562,7 +562,7 @@ static void identity_of_output(void **state)
     oct_graph_destroy(g);
 }
 
-static void captured_identity(void **state)
+TEST(captured_identity)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,4"), a = NET_NODE(g, "Relu", "relu", "a", x);
@@ -578,7 +578,7 @@ static void captured_identity(void **state)
     oct_graph_destroy(g);
 }
 
-static void folding(void **state)
+TEST(folding)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,12");
@@ -607,7 +607,7 @@ static void folding(void **state)
 
 /* A table of 20 MB that the file has is moved and converted as smaller ones are; what makes as much from less, or
  * computes, is left. */
-static void large_tables_move(void **state)
+TEST(large_tables_move)
 {
     enum { ROWS = 5 << 10, COLUMNS = 1 << 10 };
     oct_graph *g = net_graph(17);
@@ -637,7 +637,7 @@ static void large_tables_move(void **state)
 }
 
 /* A chain that would fold to 64 times 16 MB. */
-static void folding_has_an_end(void **state)
+TEST(folding_has_an_end)
 {
     enum { MB = 1 << 20, LINKS = 64 };
     char name[2][16];
@@ -663,7 +663,7 @@ static void folding_has_an_end(void **state)
 }
 
 /* Small files can ask for long computations: windows of a whole image, products of what ConstantOfShape makes. */
-static void long_work_stays(void **state)
+TEST(long_work_stays)
 {
     oct_graph *g = net_graph(13);
     int x = NET_NODE(g, "ConstantOfShape", "c", "x", NET_S64(g, "n", "4", 1, 4, 256, 256));
@@ -681,7 +681,7 @@ static void long_work_stays(void **state)
     oct_graph_destroy(g);
 }
 
-static void weights_stay_small(void **state)
+TEST(weights_stay_small)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,3");
@@ -700,7 +700,7 @@ static void weights_stay_small(void **state)
 
 /* ------------------------------------------------------------------ the table, opsets */
 
-static void disabling(void **state)
+TEST(disabling)
 {
     size_t n;
     const oct_pass *const *all = oct_pass_all(&n);
@@ -726,7 +726,7 @@ static void disabling(void **state)
     oct_graph_destroy(g);
 }
 
-static void raising(void **state)
+TEST(raising)
 {
     static float before[CAP], after[CAP];
     oct_graph *g = net_graph(7);
@@ -759,7 +759,7 @@ static void raising(void **state)
     oct_graph_destroy(g);
 }
 
-static void raising_refuses(void **state)
+TEST(raising_refuses)
 {
     oct_err e = OCT_ERR_INIT;
     oct_graph *g = net_graph(11);
@@ -794,7 +794,7 @@ static oct_graph *early_net(void)
     return g;
 }
 
-static void early_operands(void **state)
+TEST(early_operands)
 {
     static const float c[3] = { 1.0f, -2.0f, 3.0f }, s[6] = { 1.0f, 2.0f, 0.5f, -1.0f, 4.0f, -0.25f },
                        slope[3] = { 0.5f, 0.25f, 2.0f };
@@ -818,7 +818,7 @@ static void early_operands(void **state)
 }
 
 /* Which dimensions an operand lies at is not known: an error that says so. */
-static void early_unknown(void **state)
+TEST(early_unknown)
 {
     oct_err e = OCT_ERR_INIT;
     oct_graph *g = net_graph(6);
@@ -833,7 +833,7 @@ static void early_unknown(void **state)
 }
 
 /* A function that there is no operator for: the node stays, and running it is refused. */
-static void fused_conv_stays(void **state)
+TEST(fused_conv_stays)
 {
     static const char *const activations[] = { "Wave", "HardSwish", "" }; /* HardSwish came with opset 14 */
     for (int i = 0; i < 3; i++) {
@@ -874,7 +874,7 @@ static oct_graph *flex_net(const char *q, const char *k)
     return g;
 }
 
-static void flex_attention(void **state)
+TEST(flex_attention)
 {
     static const float bias[6] = { 0.5f, -1.0f, 0.25f, 2.0f, 0.0f, -0.5f };
     float q[16], k[12], v[15], want[20], got[20];
@@ -930,7 +930,7 @@ static oct_graph *einsum_net(const char *equation, const char *x, const char *w,
 }
 
 /* Those that are products with one matrix become it, with what they computed; the others stay. */
-static void einsum_is_matmul(void **state)
+TEST(einsum_is_matmul)
 {
     static const struct {
         const char *equation, *x, *w;
@@ -987,7 +987,7 @@ static oct_graph *attention_net(int how)
     return g;
 }
 
-static void attention_apart(void **state)
+TEST(attention_apart)
 {
     for (int how = PLAIN; how <= CAUSAL; how++) {
         oct_graph *g = attention_net(how);
@@ -1010,7 +1010,7 @@ static void attention_apart(void **state)
 
 /* x - mean and / std of channels, moved to dimension 1 and put in the opposite order, are one Sub and Div behind the
  * Transpose; in reals without. */
-static void chains_of_pixels(void **state)
+TEST(chains_of_pixels)
 {
     enum { N = 1 * 3 * 2 * 3 };
     static float want[N], got[N];
@@ -1052,7 +1052,7 @@ static void chains_of_pixels(void **state)
 
 /* Steps of numbers below 2, channels that are not told apart, a value that something else reads, and factors below 0
  * are none. */
-static void other_chains(void **state)
+TEST(other_chains)
 {
     static const float step[5] = { 100, 0.5f, 100, 100, -100 };
     for (int i = 0; i < 5; i++) {
@@ -1070,7 +1070,7 @@ static void other_chains(void **state)
 }
 
 /* Channels that are last at the end of a chain, and moved behind a Pad. */
-static void chains_before_a_pad(void **state)
+TEST(chains_before_a_pad)
 {
     static const int64_t pads[3][8] = { { 0, 1, 1, 0, 0, 1, 1, 0 }, { 0, 1, 1, 1, 0, 1, 1, 0 }, { 0 } };
     for (int i = 0; i < 3; i++) {
@@ -1092,7 +1092,7 @@ static void chains_before_a_pad(void **state)
 }
 
 /* An input of bytes whose Cast goes. */
-static void chains_of_bytes(void **state)
+TEST(chains_of_bytes)
 {
     oct_graph *g = net_graph(13);
     oct_input_chain c;
@@ -1115,7 +1115,7 @@ static void chains_of_bytes(void **state)
 
 /* A quantizer whose scale and zero point have one dimension of one element. Between these stands a constant of one
  * channel, and one of four. */
-static void scalars_per_tensor(void **state)
+TEST(scalars_per_tensor)
 {
     static const int8_t data[8] = { 1, 2, 3, 4, -5, -6, -7, -8 };
     const uint8_t zero[1] = { 128 };
@@ -1149,7 +1149,7 @@ static void scalars_per_tensor(void **state)
     oct_graph_destroy(g);
 }
 
-static void operators_are_known(void **state)
+TEST(operators_are_known)
 {
     static const struct {
         const char *op;
@@ -1181,7 +1181,7 @@ static void operators_are_known(void **state)
     }
 }
 
-static void types_must_fit(void **state)
+TEST(types_must_fit)
 {
     static const struct {
         const char *op;
@@ -1210,54 +1210,4 @@ static void types_must_fit(void **state)
             fail_msg("%s: %s", cases[i].op, e.text);
         oct_graph_destroy(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv_bn_numbers),
-        cmocka_unit_test(conv_bn_kinds),
-        cmocka_unit_test(bn_before_conv),
-        cmocka_unit_test(bn_as_convolution),
-        cmocka_unit_test(bn_stays),
-        cmocka_unit_test(shared_weights),
-        cmocka_unit_test(shared_kernel),
-        cmocka_unit_test(gemm_bn),
-        cmocka_unit_test(affine_numbers),
-        cmocka_unit_test(affine_stays),
-        cmocka_unit_test(affine_div_zero),
-        cmocka_unit_test(moved_conv),
-        cmocka_unit_test(moved_heads),
-        cmocka_unit_test(moved_stays),
-        cmocka_unit_test(gemm_alpha_beta),
-        cmocka_unit_test(chains),
-        cmocka_unit_test(matmul_rank),
-        cmocka_unit_test(pads),
-        cmocka_unit_test(pad_used_twice),
-        cmocka_unit_test(identities),
-        cmocka_unit_test(identity_of_output),
-        cmocka_unit_test(captured_identity),
-        cmocka_unit_test(folding),
-        cmocka_unit_test(large_tables_move),
-        cmocka_unit_test(folding_has_an_end),
-        cmocka_unit_test(long_work_stays),
-        cmocka_unit_test(weights_stay_small),
-        cmocka_unit_test(disabling),
-        cmocka_unit_test(raising),
-        cmocka_unit_test(raising_refuses),
-        cmocka_unit_test(early_operands),
-        cmocka_unit_test(early_unknown),
-        cmocka_unit_test(fused_conv_stays),
-        cmocka_unit_test(flex_attention),
-        cmocka_unit_test(einsum_is_matmul),
-        cmocka_unit_test(attention_apart),
-        cmocka_unit_test(chains_of_pixels),
-        cmocka_unit_test(other_chains),
-        cmocka_unit_test(chains_before_a_pad),
-        cmocka_unit_test(chains_of_bytes),
-        cmocka_unit_test(scalars_per_tensor),
-        cmocka_unit_test(operators_are_known),
-        cmocka_unit_test(types_must_fit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

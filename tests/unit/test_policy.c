@@ -69,7 +69,7 @@ static oct_policy_row row_of(const net *n, int node, const char *text)
     return row;
 }
 
-static void builtin_table(void **state)
+TEST(builtin_table)
 {
     net n = make_net();
     oct_err err = OCT_ERR_INIT;
@@ -97,7 +97,7 @@ static void builtin_table(void **state)
     oct_graph_destroy(n.g);
 }
 
-static void columns_are_inherited(void **state)
+TEST(columns_are_inherited)
 {
     net n = make_net();
     oct_policy_row r =
@@ -124,7 +124,7 @@ static void columns_are_inherited(void **state)
     oct_graph_destroy(n.g);
 }
 
-static void matches(void **state)
+TEST(matches)
 {
     net n = make_net();
     const struct {
@@ -188,7 +188,7 @@ static void matches(void **state)
     oct_graph_destroy(n.g);
 }
 
-static void faults_name_the_place(void **state)
+TEST(faults_name_the_place)
 {
     const struct {
         const char *text, *want, *hint;
@@ -249,7 +249,7 @@ static void faults_name_the_place(void **state)
 
 /* What statistics say of /a/conv's result alone: 4096 values in equal steps from 0 to 1, whose SQNR in 8 bits is 10
  * log10(4 * 255^2) = 54.2 dB. */
-static void measured_properties(void **state)
+TEST(measured_properties)
 {
     enum { N = 4096 };
     static float values[N];
@@ -290,7 +290,7 @@ static void measured_properties(void **state)
 }
 
 /* Rules of a command line: the columns stand behind '='. */
-static void rules_of_options(void **state)
+TEST(rules_of_options)
 {
     static const struct {
         const char *text, *fault, *hint;
@@ -334,7 +334,7 @@ static void absent(void *arg, const char *place, const char *op)
     snprintf(text + strlen(text), 200, "%s %s;", place, op);
 }
 
-static void rules_that_match_nothing(void **state)
+TEST(rules_that_match_nothing)
 {
     static const struct {
         const char *rules, *text, *hint, *absent;
@@ -369,7 +369,7 @@ static void rules_that_match_nothing(void **state)
 }
 
 /* The last rule that fits a value wins, and those of values fit no node. */
-static void observers_of_values(void **state)
+TEST(observers_of_values)
 {
     net n = make_net();
     oct_policy *p;
@@ -398,7 +398,7 @@ static void observers_of_values(void **state)
 }
 
 /* Weights in blocks are of products: a rule by the name of another node asks for none. */
-static void blocks_are_of_products(void **state)
+TEST(blocks_are_of_products)
 {
     static const struct {
         const char *text;
@@ -426,7 +426,7 @@ static void blocks_are_of_products(void **state)
     oct_graph_destroy(n.g);
 }
 
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
     oct_err err = OCT_ERR_INIT;
     oct_policy *p;
@@ -439,21 +439,4 @@ static void memory_runs_out(void **state)
         assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_ENOMEM);
     }
     oct_alloc_fail_at(0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(builtin_table),
-        cmocka_unit_test(columns_are_inherited),
-        cmocka_unit_test(matches),
-        cmocka_unit_test(faults_name_the_place),
-        cmocka_unit_test(measured_properties),
-        cmocka_unit_test(rules_of_options),
-        cmocka_unit_test(rules_that_match_nothing),
-        cmocka_unit_test(observers_of_values),
-        cmocka_unit_test(blocks_are_of_products),
-        cmocka_unit_test(memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static int use_pool(void *arg)
     return 0;
 }
 
-static void a_child_uses_the_pool_of_its_parent(void **state)
+TEST(a_child_uses_the_pool_of_its_parent)
 {
     char done[1000] = { 0 };
     oct_pool *p = oct_pool_create(4);
@@ -68,7 +68,7 @@ static int destroy_pool(void *arg)
     return 0;
 }
 
-static void a_child_destroys_the_pool_of_its_parent(void **state)
+TEST(a_child_destroys_the_pool_of_its_parent)
 {
     oct_pool *p = oct_pool_create(4);
     assert_int_equal(in_child(destroy_pool, p), 0);
@@ -97,7 +97,7 @@ static int take_each_lock(void *forks)
 }
 
 /* Another thread may hold any of the locks at the moment of the fork. */
-static void locks_are_free_in_a_child(void **state)
+TEST(locks_are_free_in_a_child)
 {
     pthread_t thread;
     unsigned forks = oct_forks();
@@ -116,7 +116,7 @@ static void *number_of_thread(void *text)
     return oct_f64_text(text, 0.5) ? NULL : text;
 }
 
-static void numbers_have_points(void **state)
+TEST(numbers_have_points)
 {
     char here[32], there[32], before[32];
     oct_number_locale l;
@@ -156,7 +156,7 @@ static void *call_from_here(void *arg)
     return oct_stack_call(fill_stack, arg) ? arg : NULL;
 }
 
-static void deep_work_runs_on_small_stacks(void **state)
+TEST(deep_work_runs_on_small_stacks)
 {
     pthread_attr_t attr;
     pthread_t thread, ran_on, self = pthread_self();
@@ -179,7 +179,7 @@ static oct_status count_item(void *arg, size_t item, size_t thread, oct_err *err
     return OCT_OK;
 }
 
-static void pools_stop_between_items(void **state)
+TEST(pools_stop_between_items)
 {
     atomic_bool stop = false;
     atomic_int n = 0;
@@ -198,7 +198,7 @@ static void pools_stop_between_items(void **state)
     oct_pool_destroy(p);
 }
 
-static void a_stopped_output_does_not_appear(void **state)
+TEST(a_stopped_output_does_not_appear)
 {
     char path[64];
     atomic_bool stop = true;
@@ -211,18 +211,4 @@ static void a_stopped_output_does_not_appear(void **state)
     assert_int_equal(oct_out_commit(&o, &err), OCT_ESTOPPED);
     oct_stop_watch(NULL);
     assert_false(oct_path_exists(path));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_child_uses_the_pool_of_its_parent),
-        cmocka_unit_test(a_child_destroys_the_pool_of_its_parent),
-        cmocka_unit_test(locks_are_free_in_a_child),
-        cmocka_unit_test(numbers_have_points),
-        cmocka_unit_test(deep_work_runs_on_small_stacks),
-        cmocka_unit_test(pools_stop_between_items),
-        cmocka_unit_test(a_stopped_output_does_not_appear),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

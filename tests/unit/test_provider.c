@@ -1,11 +1,7 @@
 /* provider/: the plug-in in a stand-in of ONNX Runtime: what it computes, what it does when calls fail, on many
  * threads, and for a long time. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "../provider/standin.h"
 #include "built_model.h"
@@ -154,6 +150,8 @@ static int tear_down(void **state)
     return standin_live() == 0 ? library_tear_down(state) : -1;
 }
 
+TEST_GROUP(set_up, tear_down);
+
 /* ---- what it computes ---- */
 
 static const char *testdata(const char *name)
@@ -165,7 +163,7 @@ static const char *testdata(const char *name)
 
 /* Which models are computed as a whole, whether they are claimed or not: all that the library computes, but for calls
  * of functions, which ONNX Runtime replaces by what they do. */
-static void computes_whole_graphs(void **state)
+TEST(computes_whole_graphs)
 {
     static const char *const folders[] = { "models/*.onnx", "onnx/*.onnx", "demo.onnx" };
     int compared = 0;
@@ -189,7 +187,7 @@ static void computes_whole_graphs(void **state)
 }
 
 /* The small networks of testdata are claimed as a whole when they are quantized, and not when they are not. */
-static void claims_whole_graphs(void **state)
+TEST(claims_whole_graphs)
 {
     enum { FLOAT = 2 };
     static const char *const schemes[] = { "qdq", "qoperator", "float" };
@@ -282,12 +280,12 @@ static void compute_parts(int64_t first)
     free_wanted(&w);
 }
 
-static void computes_parts(void **state)
+TEST(computes_parts)
 {
     compute_parts(0);
 }
 
-static void computes_parts_of_wrong_declarations(void **state)
+TEST(computes_parts_of_wrong_declarations)
 {
     compute_parts(7);
 }
@@ -296,7 +294,7 @@ static void computes_parts_of_wrong_declarations(void **state)
 
 #define OPTION(name) "ep.octetexecutionprovider." name
 
-static void refuses_wrong_options(void **state)
+TEST(refuses_wrong_options)
 {
     static const char *const wrong[][3] = {
         { OPTION("threads"), "abc", "threads: 'abc'" },
@@ -320,7 +318,7 @@ static void refuses_wrong_options(void **state)
     }
 }
 
-static void takes_options(void **state)
+TEST(takes_options)
 {
     static const char *const settings[][5] = { { OPTION("threads"), "2", OPTION("float"), "1" },
                                                { OPTION("claim"), "all" } };
@@ -337,7 +335,7 @@ static void takes_options(void **state)
 }
 
 /* Results do not depend on the instruction set; the file has a line for each step, with its runs and its kernel. */
-static void profiles_runs(void **state)
+TEST(profiles_runs)
 {
     static const char *const settings[] = { OPTION("claim"),   "all",         OPTION("isa"), "scalar",
                                             OPTION("profile"), "profile.tsv", NULL };
@@ -504,7 +502,7 @@ static bool is_mapped(const char *end)
 /* ---- failures ---- */
 
 /* What cannot be read keeps its own node out, and tells why. */
-static void leaves_what_it_cannot_read(void **state)
+TEST(leaves_what_it_cannot_read)
 {
     static const char *const says[] = { [A_CONSTANT] = "Identity '': the elements of 'k' are unknown",
                                         [AN_ATTRIBUTE] = "Constant '': octet: attribute 'sparse_value'",
@@ -568,7 +566,7 @@ static bool may_be_unnoticed(const char *function)
 
 /* A file that declares bytes for what is float, and whose types cannot all be inferred: ONNX Runtime would make an
  * output of bytes, too small for the result. */
-static void refuses_outputs_of_another_type(void **state)
+TEST(refuses_outputs_of_another_type)
 {
     wanted w;
     char path[4200];
@@ -584,7 +582,7 @@ static void refuses_outputs_of_another_type(void **state)
 }
 
 /* Constants in a file beside the model are mapped. ONNX Runtime, which has no copy of them, is not asked for them. */
-static void maps_constants_in_files(void **state)
+TEST(maps_constants_in_files)
 {
     wanted w;
     make_small();
@@ -612,7 +610,7 @@ static long divided_on(const cpu_set_t *processors, const char *path, const want
 }
 
 /* Work is divided only where the process may use several processors, however many the machine has. */
-static void divides_among_processors_of_the_process(void **state)
+TEST(divides_among_processors_of_the_process)
 {
     wanted w;
     cpu_set_t all, one;
@@ -633,7 +631,7 @@ static void divides_among_processors_of_the_process(void **state)
 }
 
 /* Each call that can fail does. A session fails only where its options cannot be read. */
-static void calls_fail(void **state)
+TEST(calls_fail)
 {
     wanted w;
     int seen[WRONG + 1] = { 0 };
@@ -663,7 +661,7 @@ static void calls_fail(void **state)
 }
 
 /* ONNX Runtime cannot tell an unknown shape from that of a scalar. */
-static void takes_inputs_of_unknown_shape(void **state)
+TEST(takes_inputs_of_unknown_shape)
 {
     wanted w;
     make_small_of(-1, ALL_IS_READ);
@@ -676,7 +674,7 @@ static void takes_inputs_of_unknown_shape(void **state)
     message_free(&small);
 }
 
-static void registering_fails(void **state)
+TEST(registering_fails)
 {
     standin_fail_at(1);
     assert_null(standin_register(error));
@@ -720,7 +718,7 @@ void *__wrap_aligned_alloc(size_t to, size_t n)
 }
 
 /* Each allocation of the plug-in and of the library in it fails in turn; some of them are not needed. */
-static void memory_ends(void **state)
+TEST(memory_ends)
 {
     wanted w;
     int seen[WRONG + 1] = { 0 };
@@ -798,7 +796,7 @@ static message make_context(const char *const *settings, const wanted *w)
     return made;
 }
 
-static void keeps_contexts(void **state)
+TEST(keeps_contexts)
 {
     wanted w;
     make_small();
@@ -859,7 +857,7 @@ static bool opens(const unsigned char *v, size_t n, bool embedded, const char *w
 }
 
 /* Each bit that is changed is noticed, and each cut. With a sum that fits, nothing is read that is not there. */
-static void refuses_damaged_contexts(void **state)
+TEST(refuses_damaged_contexts)
 {
     enum { SUM_AT = 24, SUMMED = 32, HEAD = 64, CONSTANT = 88 };
     wanted w;
@@ -912,7 +910,7 @@ static bool holds_context(oct_model *m, const char *const *settings, const wante
 }
 
 /* Each call and each allocation fails in turn, while a context is made and while it is read. */
-static void contexts_fail(void **state)
+TEST(contexts_fail)
 {
     wanted w;
     make_small();
@@ -1003,7 +1001,7 @@ static void free_shapes(wanted *w)
     message_free(&small);
 }
 
-static void many_threads_run(void **state)
+TEST(many_threads_run)
 {
     static const char *const own[] = { OPTION("threads"), "2", NULL };
     wanted w[SHAPES];
@@ -1016,7 +1014,7 @@ static void many_threads_run(void **state)
 }
 
 /* Sessions of two registrations at once, of which one ends before the other. */
-static void registers_twice(void **state)
+TEST(registers_twice)
 {
     wanted w;
     make_small();
@@ -1047,7 +1045,7 @@ static size_t in_use(void)
 }
 
 /* Memory after the runs and sessions of a while is that after many more. */
-static void memory_stays(void **state)
+TEST(memory_stays)
 {
     enum { MANY_RUNS = 10000, SESSIONS = 200, SLACK = 64 << 10 };
     wanted w[SHAPES];
@@ -1076,32 +1074,4 @@ static void memory_stays(void **state)
     assert_in_range(in_use(), 0, before + SLACK);
     assert_int_equal(wrong, 0);
     free_shapes(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(computes_whole_graphs),
-        cmocka_unit_test(claims_whole_graphs),
-        cmocka_unit_test(computes_parts),
-        cmocka_unit_test(computes_parts_of_wrong_declarations),
-        cmocka_unit_test(refuses_wrong_options),
-        cmocka_unit_test(takes_options),
-        cmocka_unit_test(profiles_runs),
-        cmocka_unit_test(leaves_what_it_cannot_read),
-        cmocka_unit_test(refuses_outputs_of_another_type),
-        cmocka_unit_test(maps_constants_in_files),
-        cmocka_unit_test(divides_among_processors_of_the_process),
-        cmocka_unit_test(calls_fail),
-        cmocka_unit_test(takes_inputs_of_unknown_shape),
-        cmocka_unit_test(registering_fails),
-        cmocka_unit_test(memory_ends),
-        cmocka_unit_test(keeps_contexts),
-        cmocka_unit_test(refuses_damaged_contexts),
-        cmocka_unit_test(contexts_fail),
-        cmocka_unit_test(many_threads_run),
-        cmocka_unit_test(registers_twice),
-        cmocka_unit_test(memory_stays),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -179,7 +179,7 @@ static oct_graph *make_net(qparams a, qparams b)
     return g;
 }
 
-static void whole_net(void **state)
+TEST(whole_net)
 {
     oct_graph *g = make_net(A, B);
     assert_int_equal(compare(g), 13);
@@ -215,7 +215,7 @@ static void whole_net(void **state)
 }
 
 /* The same from values that carry their quantization. Nodes that are to compute on 16-bit floats stay. */
-static void whole_net_of_values(void **state)
+TEST(whole_net_of_values)
 {
     static float before[CAP], after[CAP];
     for (int half = 0; half < 2; half++) {
@@ -240,7 +240,7 @@ static void whole_net_of_values(void **state)
     }
 }
 
-static void signed_qvals(void **state)
+TEST(signed_qvals)
 {
     oct_graph *g = make_net(S, (qparams){ OCT_S8, 0.025f, 7 });
     assert_int_equal(compare(g), 13);
@@ -254,7 +254,7 @@ static int qval_of(float x, qparams q)
     return v < 0 ? 0 : v > 255 ? 255 : (int)v;
 }
 
-static void conv_by_hand(void **state)
+TEST(conv_by_hand)
 {
     /* 1x1 convolution of 3 channels to 4: integers, one float multiplier a channel, half to even. */
     oct_graph *g = net_graph(13);
@@ -300,7 +300,7 @@ static size_t conv_with(qparams x, qparams w, qparams y, float wrong, bool lone_
     return made_of(g, NET_NODE(g, "Conv", "op", "y", in, k, b), y);
 }
 
-static void products_that_stay(void **state)
+TEST(products_that_stay)
 {
     const qparams real = { OCT_UNDEFINED, 0, 0 }, u8 = { OCT_U8, 0.004f, 128 };
     assert_int_equal(conv_with(A, W, B, 1, false), 1);
@@ -341,7 +341,7 @@ static size_t move(const char *op, int64_t opset, qparams x, qparams y, const ch
     return made_of(g, v, y);
 }
 
-static void moves_that_stay(void **state)
+TEST(moves_that_stay)
 {
     assert_int_equal(move("Resize", 13, A, A, "nearest"), 1);
     assert_int_equal(move("Resize", 13, A, A, "linear"), 0);
@@ -352,7 +352,7 @@ static void moves_that_stay(void **state)
     assert_int_equal(move("Pad", 13, A, A, NULL), 0); /* its padding is a real number */
 }
 
-static void shared_output(void **state)
+TEST(shared_output)
 {
     /* A real reader beside the quantizer: the operator must stay real. */
     oct_graph *g = net_graph(13);
@@ -364,7 +364,7 @@ static void shared_output(void **state)
     oct_graph_destroy(g);
 }
 
-static void softmax_scale(void **state)
+TEST(softmax_scale)
 {
     for (int exact = 0; exact < 2; exact++) {
         oct_graph *g = net_graph(13);
@@ -415,7 +415,7 @@ static void show(const oct_graph *g, seen *s)
 }
 
 /* Values are shown under their real names in both forms. */
-static void taps_by_real_name(void **state)
+TEST(taps_by_real_name)
 {
     oct_graph *g = make_net(A, B);
     int both = oct_graph_find(g, "same_y_dequantized"), part[2];
@@ -442,14 +442,4 @@ static void taps_by_real_name(void **state)
         assert_int_equal(a.quantized[i], b.quantized[i]);
     }
     oct_graph_destroy(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_net),     cmocka_unit_test(whole_net_of_values), cmocka_unit_test(signed_qvals),
-        cmocka_unit_test(conv_by_hand),  cmocka_unit_test(products_that_stay),  cmocka_unit_test(moves_that_stay),
-        cmocka_unit_test(shared_output), cmocka_unit_test(softmax_scale),       cmocka_unit_test(taps_by_real_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static const oct_layer_decision *inside(const work *w, const char *where, const 
     return NULL;
 }
 
-static void branches_are_quantized(void **state)
+TEST(branches_are_quantized)
 {
     oct_graph *g = two_branches();
     work w = dynamic(g, NULL, "octet", OCT_SCHEME_DYNAMIC);
@@ -136,7 +136,7 @@ static void branches_are_quantized(void **state)
 }
 
 /* Rules name nodes of bodies as reports do; both branches call their product p. */
-static void rules_reach_into_branches(void **state)
+TEST(rules_reach_into_branches)
 {
     static const struct {
         const char *rule;
@@ -188,7 +188,7 @@ static oct_graph *one_matrix(void)
 }
 
 /* What bodies quantize each for itself is written once. */
-static void bodies_share_a_matrix(void **state)
+TEST(bodies_share_a_matrix)
 {
     oct_graph *g = one_matrix();
     work w = dynamic(g, NULL, "octet", OCT_SCHEME_DYNAMIC);
@@ -215,7 +215,7 @@ static void bodies_share_a_matrix(void **state)
 
 /* What no run has shown has no range: its product quantizes its input when it runs. The one that ran has the parameters
  * of what it takes from outside. */
-static void branch_that_never_ran_is_dynamic(void **state)
+TEST(branch_that_never_ran_is_dynamic)
 {
     oct_graph *g = two_branches();
     work w = start(g, NULL, "octet", false);
@@ -249,7 +249,7 @@ static void branch_that_never_ran_is_dynamic(void **state)
 
 /* x[2,4] * w[4,3]; steps grow to the largest pair of one sign, of 127 of them, where that is 2 dB at most over all
  * channels. */
-static void steps_grow_for_safe_pairs(void **state)
+TEST(steps_grow_for_safe_pairs)
 {
     static const struct {
         float w[12]; /* by input, pairs of which follow each other */
@@ -278,7 +278,7 @@ static void steps_grow_for_safe_pairs(void **state)
 }
 
 /* Beside s8 activations the target takes no u8 weights: steps grow as far as they must. */
-static void signed_activations_widen_all_steps(void **state)
+TEST(signed_activations_widen_all_steps)
 {
     static const float worst[12] = { 1, -1, 0.5f, 1, -1, 0.5f, 0.3f, 0.1f, 0.2f, -0.1f, 0.25f, 0.6f };
     oct_graph *g = net_graph(13);
@@ -341,7 +341,7 @@ static void same_qvals(const oct_graph *g, const oct_node *n, int slot, int qpar
     }
 }
 
-static void lstm_becomes_dynamic(void **state)
+TEST(lstm_becomes_dynamic)
 {
     static const struct {
         const char *rules, *target;
@@ -388,7 +388,7 @@ static void lstm_becomes_dynamic(void **state)
 }
 
 /* Both products read the same quantized values. */
-static void products_share_qvals(void **state)
+TEST(products_share_qvals)
 {
     oct_graph *g = recurrent();
     work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_AUTO);
@@ -400,7 +400,7 @@ static void products_share_qvals(void **state)
 }
 
 /* Other schemes leave recurrent layers alone, and so does a state that batches come first in. */
-static void lstm_stays_float(void **state)
+TEST(lstm_stays_float)
 {
     oct_graph *g = recurrent();
     work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_WEIGHT_ONLY);
@@ -421,7 +421,7 @@ static void lstm_stays_float(void **state)
 }
 
 /* What the policy asks for gives way to what the target takes. */
-static void targets_choose_types_and_granularity(void **state)
+TEST(targets_choose_types_and_granularity)
 {
     static const struct {
         const char *text, *rules, *why, *remedy;
@@ -466,7 +466,7 @@ static void targets_choose_types_and_granularity(void **state)
     }
 }
 
-static void weights_and_bias_follow_the_formula(void **state)
+TEST(weights_and_bias_follow_the_formula)
 {
     oct_graph *g = two_convs();
     float w[4 * 27], b[4];
@@ -493,7 +493,7 @@ static void weights_and_bias_follow_the_formula(void **state)
 /* The corrected bias gives back the mean: sum w E[x] + b against sum wq E[x] + b', within half a step of the bias. */
 /* Two convolutions by one kernel, the second with a bias that needs wider steps: they have the weights in common, and
  * each a bias of its own. */
-static void a_kernel_is_quantized_once(void **state)
+TEST(a_kernel_is_quantized_once)
 {
     oct_graph *g = net_graph(13);
     const float large[2] = { 0, 4e6f };
@@ -524,7 +524,7 @@ static void a_kernel_is_quantized_once(void **state)
     stop(&k, g);
 }
 
-static void bias_correction_restores_the_mean(void **state)
+TEST(bias_correction_restores_the_mean)
 {
     oct_graph *g = two_convs();
     float w[4 * 27], b[4];
@@ -552,7 +552,7 @@ static void bias_correction_restores_the_mean(void **state)
     stop(&k, g);
 }
 
-static void quantizer_does_the_relu(void **state)
+TEST(quantizer_does_the_relu)
 {
     static const char *const rules[] = { NULL, "any - - s8/tensor/sym -\n", "any - - s8/tensor/asym -\n" };
     for (size_t i = 0; i < OCT_COUNT(rules); i++) {
@@ -584,7 +584,7 @@ static void quantizer_does_the_relu(void **state)
 }
 
 /* Concat of two Relu branches shares parameters; of a Relu and a plain branch does not, for the clamp would be lost. */
-static void concat_shares_where_clamps_agree(void **state)
+TEST(concat_shares_where_clamps_agree)
 {
     for (int mixed = 0; mixed < 2; mixed++) {
         oct_graph *g = net_graph(13);
@@ -628,7 +628,7 @@ static float scale_of(const work *k, int value)
 
 /* A Concat whose result leaves the integers joins no part that would keep fewer than 32 quantized values; what moves
  * the result stays float with it. A result that layers alone read is joined as before. */
-static void concat_keeps_parts_of_outputs(void **state)
+TEST(concat_keeps_parts_of_outputs)
 {
     static const struct {
         const char *target;
@@ -677,7 +677,7 @@ static void concat_keeps_parts_of_outputs(void **state)
 
 /* The same of a product with a constant that gives rows of the output very different sizes; elements of 0 need no
  * numbers. */
-static void products_keep_parts_of_outputs(void **state)
+TEST(products_keep_parts_of_outputs)
 {
     static const struct {
         float by[3];
@@ -699,7 +699,7 @@ static void products_keep_parts_of_outputs(void **state)
 
 /* What a Concat joins has its own scale where it is read elsewhere, too, and would lose two bits; where the target
  * needs one scale, the Concat stays float if four are lost. */
-static void concat_parts_what_would_be_lost(void **state)
+TEST(concat_parts_what_would_be_lost)
 {
     static const struct {
         const char *target;
@@ -734,7 +734,7 @@ static void concat_parts_what_would_be_lost(void **state)
 }
 
 /* Parts of one value share its scale, whichever of them is read elsewhere. */
-static void concat_parts_all_that_was_split(void **state)
+TEST(concat_parts_all_that_was_split)
 {
     oct_graph *g = net_graph(13);
     const int x = net_input(g, "x", OCT_F32, "1,2,5,5");
@@ -753,7 +753,7 @@ static void concat_parts_all_that_was_split(void **state)
 }
 
 /* A small result of a Concat whose input is joined with something large elsewhere. */
-static void concat_parts_its_result(void **state)
+TEST(concat_parts_its_result)
 {
     oct_graph *g = net_graph(13);
     const int x = net_input(g, "x", OCT_F32, "1,2,5,5");
@@ -773,7 +773,7 @@ static void concat_parts_its_result(void **state)
     stop(&k, g);
 }
 
-static void tensor_without_statistics_stays_float(void **state)
+TEST(tensor_without_statistics_stays_float)
 {
     oct_graph *g = two_convs();
     work k = start(g, NULL, "onnxruntime-x86", true);
@@ -790,7 +790,7 @@ static void tensor_without_statistics_stays_float(void **state)
 
 /* Ranges without statistics, and parameters that are taken as they are where the type, the policy and the clamp allow
  * it; else the range is. */
-static void pins_give_ranges_and_parameters(void **state)
+TEST(pins_give_ranges_and_parameters)
 {
     static const struct {
         const char *rules, *value;
@@ -838,7 +838,7 @@ static void pins_give_ranges_and_parameters(void **state)
 }
 
 /* A value that is a graph output and read by a layer: its name stays with the output, dequantized. */
-static void output_that_is_read_keeps_its_name(void **state)
+TEST(output_that_is_read_keeps_its_name)
 {
     oct_graph *g = two_convs();
     net_output(g, oct_graph_find(g, "r"));
@@ -868,7 +868,7 @@ static oct_weight_layout layout_of(const char *op, int64_t group, int rank, cons
     return l;
 }
 
-static void saturation_proof_equals_trying(void **state)
+TEST(saturation_proof_equals_trying)
 {
     uint32_t seed = 9;
     int safe = 0;
@@ -894,7 +894,7 @@ static void saturation_proof_equals_trying(void **state)
 }
 
 /* Pairs of a convolution are along k = (ky, kx, ic): with an odd number of channels some are of two taps. */
-static void saturation_proof_has_channels_innermost(void **state)
+TEST(saturation_proof_has_channels_innermost)
 {
     const oct_weight_layout even = layout_of("Conv", 1, 4, (const int64_t[]){ 1, 2, 1, 2 });
     assert_false(oct_pairs_safe(OCT_SUMS_ALONG_K, &even, (const int8_t[]){ 127, 0, 127, 0 })); /* along the channels */
@@ -911,7 +911,7 @@ static void saturation_proof_has_channels_innermost(void **state)
 
 /* Pairs within a tap: channels 2i and 2i + 1 of a convolution without groups; the last of an odd number has none.
  * Groups have pairs along k. */
-static void saturation_proof_knows_pairs_in_taps(void **state)
+TEST(saturation_proof_knows_pairs_in_taps)
 {
     const oct_weight_layout odd = layout_of("Conv", 1, 4, (const int64_t[]){ 1, 3, 1, 3 });
     const oct_weight_layout groups = layout_of("Conv", 2, 4, (const int64_t[]){ 2, 3, 1, 3 });
@@ -930,7 +930,7 @@ static void saturation_proof_knows_pairs_in_taps(void **state)
 }
 
 /* Groups of one input and one output are added wider; with two outputs they are a matrix product, in pairs of taps. */
-static void saturation_proof_knows_depthwise(void **state)
+TEST(saturation_proof_knows_depthwise)
 {
     const int8_t w[8] = { 127, 127, 0, 0, 0, 0, 0, 0 };
     const oct_weight_layout one = layout_of("Conv", 2, 4, (const int64_t[]){ 2, 1, 1, 2 });
@@ -940,7 +940,7 @@ static void saturation_proof_knows_depthwise(void **state)
 }
 
 /* Output channels of a transposed convolution are dimension 1: pairs are of different rows. */
-static void saturation_proof_knows_transposed(void **state)
+TEST(saturation_proof_knows_transposed)
 {
     const oct_weight_layout l = layout_of("ConvTranspose", 1, 4, (const int64_t[]){ 2, 2, 1, 1 });
     assert_true(oct_pairs_safe(OCT_SUMS_ALONG_K, &l, (const int8_t[]){ 127, 127, 0, 0 }));
@@ -950,7 +950,7 @@ static void saturation_proof_knows_transposed(void **state)
 /* ------------------------------------------------------------------ dynamic */
 
 /* Where the data's shape is not known, inference leaves groups alone that do not divide the weights. */
-static void odd_groups_stay_float(void **state)
+TEST(odd_groups_stay_float)
 {
     static const char *const op[2] = { "Conv", "ConvTranspose" };
     for (int i = 0; i < 2; i++) {
@@ -991,7 +991,7 @@ static oct_qjob *halving(const char *dims, oct_graph **g, oct_policy *policy)
 
 /* Where height and width are open, layers have the shares of the work that they have for fixed sizes: of 128 positions
  * in each direction, 64 are left behind the first convolution. If the rank is unknown too, every weight counts once. */
-static void open_sizes_have_shares(void **state)
+TEST(open_sizes_have_shares)
 {
     const double first = 64 * 64 * 8 * 27, second = 64 * 64 * 16 * 72, last = 160, all = first + second + last;
     const double weights = 216 + 1152 + 160;
@@ -1018,41 +1018,4 @@ static void open_sizes_have_shares(void **state)
         oct_graph_destroy(g);
     }
     oct_policy_destroy(policy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branches_are_quantized),
-        cmocka_unit_test(rules_reach_into_branches),
-        cmocka_unit_test(bodies_share_a_matrix),
-        cmocka_unit_test(branch_that_never_ran_is_dynamic),
-        cmocka_unit_test(steps_grow_for_safe_pairs),
-        cmocka_unit_test(signed_activations_widen_all_steps),
-        cmocka_unit_test(lstm_becomes_dynamic),
-        cmocka_unit_test(products_share_qvals),
-        cmocka_unit_test(lstm_stays_float),
-        cmocka_unit_test(targets_choose_types_and_granularity),
-        cmocka_unit_test(weights_and_bias_follow_the_formula),
-        cmocka_unit_test(a_kernel_is_quantized_once),
-        cmocka_unit_test(bias_correction_restores_the_mean),
-        cmocka_unit_test(quantizer_does_the_relu),
-        cmocka_unit_test(concat_shares_where_clamps_agree),
-        cmocka_unit_test(concat_keeps_parts_of_outputs),
-        cmocka_unit_test(products_keep_parts_of_outputs),
-        cmocka_unit_test(concat_parts_what_would_be_lost),
-        cmocka_unit_test(concat_parts_all_that_was_split),
-        cmocka_unit_test(concat_parts_its_result),
-        cmocka_unit_test(tensor_without_statistics_stays_float),
-        cmocka_unit_test(pins_give_ranges_and_parameters),
-        cmocka_unit_test(output_that_is_read_keeps_its_name),
-        cmocka_unit_test(saturation_proof_equals_trying),
-        cmocka_unit_test(saturation_proof_has_channels_innermost),
-        cmocka_unit_test(saturation_proof_knows_pairs_in_taps),
-        cmocka_unit_test(saturation_proof_knows_depthwise),
-        cmocka_unit_test(saturation_proof_knows_transposed),
-        cmocka_unit_test(odd_groups_stay_float),
-        cmocka_unit_test(open_sizes_have_shares),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ static oct_graph *layer_of(const variant *v)
 
 /* The definition's default has two functions, which ONNX Runtime writes out for one direction as well: the first
  * counts. */
-static void a_default_that_is_written_out_counts(void **state)
+TEST(a_default_that_is_written_out_counts)
 {
     static const char *const usual[2] = { "Tanh", "Tanh" }, *const other[2] = { "Relu", "Tanh" };
     static float want[CAP], got[CAP];
@@ -105,7 +105,7 @@ static oct_policy *open_job(oct_graph *g, const char *rules, const char *target,
 }
 
 /* With scales of rows and one for each direction, s8 and u8. */
-static void written_is_what_was_annotated(void **state)
+TEST(written_is_what_was_annotated)
 {
     static const char *const rules[] = { "op:GRU,RNN dynamic - - -\n", "op:GRU,RNN dynamic s8/tensor/sym - -\n",
                                          "op:GRU,RNN dynamic u8 - -\n" };
@@ -137,7 +137,7 @@ static void written_is_what_was_annotated(void **state)
 
 /* Without a rule that asks for it, only from a state of 256 on, or 320 where weights may have to be u8. What has no
  * such body keeps its operator, with the reason. */
-static void stored_with_a_reason(void **state)
+TEST(stored_with_a_reason)
 {
     static const struct {
         const char *rules, *target, *why;
@@ -176,7 +176,7 @@ static void stored_with_a_reason(void **state)
 }
 
 /* OpenVINO does not load a GRU whose matrices are made real beside quantized activations; an RNN it does. */
-static void matrices_stay_float_where_they_are_not_loaded(void **state)
+TEST(matrices_stay_float_where_they_are_not_loaded)
 {
     for (int i = 0; i < 4; i++) {
         const bool gru = i & 1, data = i & 2, refused = gru && data;
@@ -195,15 +195,4 @@ static void matrices_stay_float_where_they_are_not_loaded(void **state)
         oct_policy_destroy(p);
         oct_graph_destroy(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_default_that_is_written_out_counts),
-        cmocka_unit_test(written_is_what_was_annotated),
-        cmocka_unit_test(stored_with_a_reason),
-        cmocka_unit_test(matrices_stay_float_where_they_are_not_loaded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

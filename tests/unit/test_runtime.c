@@ -50,7 +50,7 @@ static void same(const float *a, const float *b, size_t n)
 /* ------------------------------------------------------------------ layouts */
 
 /* QLinearConv whose weights are for fewer channels than it has: refused before they are packed. */
-static void qlinear_channels(void **state)
+TEST(qlinear_channels)
 {
     oct_graph *g = net_graph(13);
     oct_plan *p = NULL;
@@ -68,7 +68,7 @@ static void qlinear_channels(void **state)
 }
 
 /* What is set is read again: the values of the quantized types are multiples of their step. */
-static void numbers_are_set(void **state)
+TEST(numbers_are_set)
 {
     static const float v[6] = { 3, 0, 1, 120, 7, -2 };
     static const oct_dtype types[] = { OCT_F32, OCT_F16, OCT_BF16, OCT_U8, OCT_S8, OCT_U16, OCT_S16 };
@@ -108,7 +108,7 @@ static const uint8_t *pack(oct_prep *p, size_t size, int fill)
     return oct_packed_done(p, w, size);
 }
 
-static void equal_packed_weights_are_kept_once(void **state)
+TEST(equal_packed_weights_are_kept_once)
 {
     enum { PLANS = 3, SIZE = 100000 };
     oct_packed_refs refs[PLANS] = { { 0 } };
@@ -133,7 +133,7 @@ static void equal_packed_weights_are_kept_once(void **state)
     oct_arena_destroy(a);
 }
 
-static void conv_ranks(void **state)
+TEST(conv_ranks)
 {
     static const struct {
         const char *x, *w;
@@ -165,7 +165,7 @@ static void conv_ranks(void **state)
 }
 
 /* Two convolutions joined along each axis, and the joined value pooled or flattened behind. */
-static void concat_axes(void **state)
+TEST(concat_axes)
 {
     for (int axis = -4; axis < 4; axis++) {
         oct_graph *g = net_graph(13);
@@ -198,7 +198,7 @@ static void concat_axes(void **state)
 }
 
 /* Transposes between NCHW and NHWC around convolutions cost no copies but the two at the borders. */
-static void transposes(void **state)
+TEST(transposes)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,4,5,3");
@@ -227,7 +227,7 @@ static void transposes(void **state)
 }
 
 /* All permutations of a channels-last value. */
-static void permutations(void **state)
+TEST(permutations)
 {
     for (int code = 0; code < 256; code++) {
         int64_t perm[4] = { code & 3, code >> 2 & 3, code >> 4 & 3, code >> 6 & 3 };
@@ -258,7 +258,7 @@ static void permutations(void **state)
 
 /* ------------------------------------------------------------------ aliases */
 
-static void aliases(void **state)
+TEST(aliases)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,6");
@@ -282,7 +282,7 @@ static void aliases(void **state)
     oct_graph_destroy(g);
 }
 
-static void inputs_change(void **state)
+TEST(inputs_change)
 {
     /* Other pointers in each run, results of the last stay until the next. */
     oct_graph *g = net_graph(13);
@@ -300,7 +300,7 @@ static void inputs_change(void **state)
     oct_graph_destroy(g);
 }
 
-static void constant_dequantize(void **state)
+TEST(constant_dequantize)
 {
     /* Shown as an output, read in float, and with a scale that is an input. */
     oct_graph *g = net_graph(13);
@@ -323,7 +323,7 @@ static void constant_dequantize(void **state)
 
 /* ------------------------------------------------------------------ shapes */
 
-static void dynamic_shapes(void **state)
+TEST(dynamic_shapes)
 {
     oct_graph *g = net_cnn_make("N,3,H,W", false);
     const char *one[] = { "1,3,16,12" }, *three[] = { "3,3,16,12" }, *other[] = { "2,3,9,21" };
@@ -335,7 +335,7 @@ static void dynamic_shapes(void **state)
     oct_graph_destroy(g);
 }
 
-static void shape_errors(void **state)
+TEST(shape_errors)
 {
     oct_graph *g = net_cnn_make("N,3,16,16", false);
     oct_err e = OCT_ERR_INIT;
@@ -354,7 +354,7 @@ static void shape_errors(void **state)
     oct_graph_destroy(g);
 }
 
-static void errors_name_nodes(void **state)
+TEST(errors_name_nodes)
 {
     oct_err e = OCT_ERR_INIT;
     oct_plan *p = NULL;
@@ -429,7 +429,7 @@ static void check_places(const oct_plan *p)
     oct_free(last);
 }
 
-static void places(void **state)
+TEST(places)
 {
     for (int qdq = 0; qdq < 2; qdq++) {
         oct_graph *g = net_cnn_make("2,3,17,13", qdq);
@@ -454,7 +454,7 @@ static void places(void **state)
     }
 }
 
-static void runs_allocate_nothing(void **state)
+TEST(runs_allocate_nothing)
 {
     oct_pool *pool = oct_pool_create(2);
     for (int i = 0; i < 4; i++) {
@@ -485,7 +485,7 @@ static const void *data_of(const oct_plan *p, const char *node)
 
 /* What goes element by element lies where its input did, unless that is still needed, of another size or type, or read
  * twice. */
-static void overwrites(void **state)
+TEST(overwrites)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,300");
@@ -533,7 +533,7 @@ static void overwrites(void **state)
 
 /* Elements 3, 0, 1, 120, 7, 2 of every type, in both layouts of [1,2,3], as numbers and through parameters per
  * channel. */
-static void numbers_of_every_type(void **state)
+TEST(numbers_of_every_type)
 {
     static const double v[6] = { 3, 0, 1, 120, 7, 2 };
     static const oct_dtype types[] = { OCT_F32, OCT_F64, OCT_U8,  OCT_S8,  OCT_BOOL, OCT_U16, OCT_S16,
@@ -579,7 +579,7 @@ static void numbers_of_every_type(void **state)
     assert_non_null(strstr(e.text, "complex64"));
 }
 
-static void failing_allocations(void **state)
+TEST(failing_allocations)
 {
     for (int qdq = 0; qdq < 2; qdq++) {
         oct_graph *g = net_cnn_make("2,3,17,13", qdq);
@@ -645,7 +645,7 @@ static int seen_at(const seen *s, const char *name)
     return at;
 }
 
-static void float_taps(void **state)
+TEST(float_taps)
 {
     /* Every value of a net, tapped, is what it is as an output of a net without fusion. */
     oct_graph *g = net_cnn_make("1,3,17,13", false);
@@ -683,7 +683,7 @@ static void float_taps(void **state)
     oct_graph_destroy(g);
 }
 
-static void integer_taps(void **state)
+TEST(integer_taps)
 {
     oct_graph *g = net_cnn_make("1,3,17,13", true);
     const char *taps[] = { "r1", "c1", "res_q", "pool_q", "y", "x" };
@@ -720,7 +720,7 @@ static void integer_taps(void **state)
     oct_graph_destroy(g);
 }
 
-static void tapped_shapes(void **state)
+TEST(tapped_shapes)
 {
     /* Sizes of Resize computed from the input's shape, as exporters write them: taps on them must not keep them from
      * folding. */
@@ -751,7 +751,7 @@ static void tapped_shapes(void **state)
     oct_graph_destroy(g);
 }
 
-static void profile_starts_anew(void **state)
+TEST(profile_starts_anew)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2");
@@ -778,7 +778,7 @@ static oct_status stop(void *arg, size_t tap, const oct_operand *t, oct_err *err
     return oct_fail(err, OCT_EGOAL, "stop at tap %zu", tap);
 }
 
-static void tap_stops(void **state)
+TEST(tap_stops)
 {
     oct_graph *g = net_cnn_make("1,3,17,13", false);
     const char *taps[] = { "absent", "pool" };
@@ -795,7 +795,7 @@ static void tap_stops(void **state)
 
 /* ------------------------------------------------------------------ integer steps */
 
-static void integer_close_to_float(void **state)
+TEST(integer_close_to_float)
 {
     /* Whole network: integer steps against QuantizeLinear and DequantizeLinear around float ones, a few steps apart. */
     oct_graph *g = net_cnn_make("2,3,17,13", true);
@@ -807,7 +807,7 @@ static void integer_close_to_float(void **state)
     oct_graph_destroy(g);
 }
 
-static void dropout_mask(void **state)
+TEST(dropout_mask)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "4"), v;
@@ -834,7 +834,7 @@ static void dropout_mask(void **state)
 }
 
 /* A block of an image, channels last in x and first in y, with or without a table: element by element. */
-static void channels_change_places(void **state)
+TEST(channels_change_places)
 {
     enum { H = 13, C = 21, ALL = 40 * C * H * 16 };
     static const size_t sizes[] = { 1, 2, 4, 8, 16 };
@@ -864,37 +864,4 @@ static void channels_change_places(void **state)
     oct_free(x);
     oct_free(y);
     oct_free(turned);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qlinear_channels),
-        cmocka_unit_test(numbers_are_set),
-        cmocka_unit_test(equal_packed_weights_are_kept_once),
-        cmocka_unit_test(conv_ranks),
-        cmocka_unit_test(concat_axes),
-        cmocka_unit_test(transposes),
-        cmocka_unit_test(permutations),
-        cmocka_unit_test(aliases),
-        cmocka_unit_test(inputs_change),
-        cmocka_unit_test(constant_dequantize),
-        cmocka_unit_test(dynamic_shapes),
-        cmocka_unit_test(shape_errors),
-        cmocka_unit_test(errors_name_nodes),
-        cmocka_unit_test(places),
-        cmocka_unit_test(runs_allocate_nothing),
-        cmocka_unit_test(overwrites),
-        cmocka_unit_test(numbers_of_every_type),
-        cmocka_unit_test(failing_allocations),
-        cmocka_unit_test(float_taps),
-        cmocka_unit_test(integer_taps),
-        cmocka_unit_test(tapped_shapes),
-        cmocka_unit_test(profile_starts_anew),
-        cmocka_unit_test(tap_stops),
-        cmocka_unit_test(integer_close_to_float),
-        cmocka_unit_test(dropout_mask),
-        cmocka_unit_test(channels_change_places),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

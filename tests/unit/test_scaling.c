@@ -97,7 +97,7 @@ static size_t run(const oct_graph *g, int axis, bool scaled, float *to)
     return n;
 }
 
-static void operators_scale_as_records_say(void **state)
+TEST(operators_scale_as_records_say)
 {
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         static float plain[MOST], scaled[MOST];
@@ -132,7 +132,7 @@ static const struct {
     { "com.microsoft.SkipSimplifiedLayerNormalization", 17, 2, false },
 };
 
-static void every_such_record_has_a_case(void **state)
+TEST(every_such_record_has_a_case)
 {
     size_t n;
     const oct_op *const *all = oct_op_all(&n);
@@ -147,7 +147,7 @@ static void every_such_record_has_a_case(void **state)
     }
 }
 
-static void others_do_not(void **state)
+TEST(others_do_not)
 {
     oct_graph *g = net_graph(13);
     const int x = net_input(g, "x", OCT_F32, "2,4,3,3"), six = NET_F32(g, "six", "", 6),
@@ -181,7 +181,7 @@ static void run_norm(size_t i, bool scaled, float *to)
     oct_graph_destroy(g);
 }
 
-static void normalizations_scale_with_their_constants(void **state)
+TEST(normalizations_scale_with_their_constants)
 {
     for (size_t i = 0; i < OCT_COUNT(norms); i++) {
         float plain[MOST], scaled[MOST];
@@ -194,7 +194,7 @@ static void normalizations_scale_with_their_constants(void **state)
 }
 
 /* Where channels end, or cannot be told from others, none is kept. */
-static void mixed_dimensions_are_not_kept(void **state)
+TEST(mixed_dimensions_are_not_kept)
 {
     oct_graph *g = net_graph(13);
     const int x = net_input(g, "x", OCT_F32, "2,4,4,3"), flat = NET_S64(g, "flat", "2", 2, 48);
@@ -253,7 +253,7 @@ static bool has(const oct_graph *g, const oct_scaled_layer *l, size_t n, const c
     return false;
 }
 
-static void sets_hold_all_that_takes_a_factor(void **state)
+TEST(sets_hold_all_that_takes_a_factor)
 {
     oct_graph *g = residual_net();
     oct_scaling *s;
@@ -285,7 +285,7 @@ static void outputs_of(const oct_graph *g, const char *name, float *value, float
     oct_plan_destroy(p);
 }
 
-static void factors_leave_the_function(void **state)
+TEST(factors_leave_the_function)
 {
     static float p[2][512], m[2][8 * 49];
     float y[4][5];
@@ -365,7 +365,7 @@ static size_t sets_with(spoil how)
     return n;
 }
 
-static void readers_that_cannot_scale_stand_in_the_way(void **state)
+TEST(readers_that_cannot_scale_stand_in_the_way)
 {
     assert_int_equal(sets_with(NOTHING), 1);
     for (spoil how = SIGMOID; how <= TINY; how++)
@@ -374,7 +374,7 @@ static void readers_that_cannot_scale_stand_in_the_way(void **state)
 }
 
 /* The least bound counts, and what clamps make is known: in each channel values are 0 or more. */
-static void bounds_of_clamps_are_kept(void **state)
+TEST(bounds_of_clamps_are_kept)
 {
     static const struct {
         float first, second, bound;
@@ -399,20 +399,4 @@ static void bounds_of_clamps_are_kept(void **state)
         assert_int_equal(clamped, isfinite(bound[0]) + isfinite(bound[1]));
         oct_graph_destroy(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operators_scale_as_records_say),
-        cmocka_unit_test(every_such_record_has_a_case),
-        cmocka_unit_test(others_do_not),
-        cmocka_unit_test(normalizations_scale_with_their_constants),
-        cmocka_unit_test(mixed_dimensions_are_not_kept),
-        cmocka_unit_test(sets_hold_all_that_takes_a_factor),
-        cmocka_unit_test(factors_leave_the_function),
-        cmocka_unit_test(readers_that_cannot_scale_stand_in_the_way),
-        cmocka_unit_test(bounds_of_clamps_are_kept),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

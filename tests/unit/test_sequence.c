@@ -16,7 +16,7 @@ static void same(const oct_plan *p, size_t out, int rank, const int64_t *dims, c
 }
 
 /* x[5] in parts of 2, 2, 1; the one at -1 goes to the front of the others; joined, and stacked where they are alike. */
-static void parts_and_whole(void **state)
+TEST(parts_and_whole)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "5");
@@ -47,7 +47,7 @@ static void parts_and_whole(void **state)
 }
 
 /* A loop that appends i * x to a sequence, starting from an empty one; the sequence is an output too. */
-static void sequences_grow(void **state)
+TEST(sequences_grow)
 {
     oct_graph *g = net_graph(13);
     int m = net_input(g, "m", OCT_S64, ""), x = net_input(g, "x", OCT_F32, "2");
@@ -85,7 +85,7 @@ static void sequences_grow(void **state)
 }
 
 /* y[k] = x[k] * w + captured, for tensors of different sizes. */
-static void maps(void **state)
+TEST(maps)
 {
     oct_graph *g = net_graph(17);
     int x = net_input(g, "x", OCT_F32, "3"), w = NET_F32(g, "w", "", 10), c = NET_NODE(g, "Neg", "neg", "c", w);
@@ -106,7 +106,7 @@ static void maps(void **state)
 }
 
 /* y = x given ? x + 1 : -1, where x is an optional input. */
-static void optionals(void **state)
+TEST(optionals)
 {
     oct_graph *g = net_graph(18);
     int x = net_input(g, "x", OCT_UNDEFINED, "");
@@ -139,7 +139,7 @@ static void optionals(void **state)
     oct_graph_destroy(g);
 }
 
-static void refused(void **state)
+TEST(refused)
 {
     static const struct {
         const char *op, *says;
@@ -182,13 +182,4 @@ static void refused(void **state)
         oct_plan_destroy(p);
         oct_graph_destroy(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_and_whole), cmocka_unit_test(sequences_grow), cmocka_unit_test(maps),
-        cmocka_unit_test(optionals),       cmocka_unit_test(refused),
-    };
-    return cmocka_run_group_tests_name("sequence", tests, NULL, NULL);
 }

@@ -22,6 +22,8 @@
 #include "folder.h"
 #include "unit.h"
 
+TEST_GROUP(folder_make, folder_remove);
+
 #define NEAR(a, b, tol) assert_true(fabs((a) - (b)) <= (tol))
 
 /* ---- helpers ---- */
@@ -70,7 +72,7 @@ static double value(judged *x, oct_set_value fn)
 
 /* labels 0 0 1 1 2 2 2, found 0 1 1 1 2 0 3: of class 0 P 1/2 R 1/2, of 1 P 2/3 R 1, of 2 P 1 R 1/3, of 3 (found alone)
  * 0. */
-static void shares_of_classes(void **state)
+TEST(shares_of_classes)
 {
     static const int label[] = { 0, 0, 1, 1, 2, 2, 2 }, found[] = { 0, 1, 1, 1, 2, 0, 3 };
     judged x;
@@ -97,7 +99,7 @@ static void shares_of_classes(void **state)
     oct_set_free(x.set);
 }
 
-static void two_classes(void **state)
+TEST(two_classes)
 {
     judged x;
     begin(&x, OCT_SET_CLASSES);
@@ -120,7 +122,7 @@ static void two_classes(void **state)
 
 /* ---- correlations ---- */
 
-static void correlations(void **state)
+TEST(correlations)
 {
     const double x[] = { 1, 2, 2, 4 }, y[] = { 3, 1, 2, 5 }, w[] = { 2, 1, 0, 3 };
     uint32_t by_x[4], by_y[4];
@@ -140,7 +142,7 @@ static void correlations(void **state)
 }
 
 /* Embeddings whose cosines are 1, 0, -1, 0.6 and 0.8, beside scores 5 1 0 2 3: one pair is out of order. */
-static void pairs(void **state)
+TEST(pairs)
 {
     static const float v[][2] = { { 2, 0 },  { 3, 0 }, { 0, 1 }, { 1, 0 }, { 1, 0 },
                                   { -2, 0 }, { 5, 0 }, { 3, 4 }, { 0, 1 }, { 3, 4 } };
@@ -175,7 +177,7 @@ static void write_maps(const uint8_t v[16])
 }
 
 /* Two maps of 2 x 4 against scores of 3 classes on half as many columns, or class numbers. */
-static void maps(void **state)
+TEST(maps)
 {
     static const uint8_t truth[16] = { 0, 0, 1, 1, 0, 2, 255, 1, 2, 2, 2, 2, 0, 0, 0, 0 };
     /* Taken for: 0 1 / 2 1, each over two columns; then 2 2 / 2 2. */
@@ -214,7 +216,7 @@ static void maps(void **state)
 }
 
 /* Squares 0.01 and 0.04 of four values each, in a span of 2. */
-static void peak_noise(void **state)
+TEST(peak_noise)
 {
     judged x;
     begin(&x, OCT_SET_VALUES);
@@ -241,7 +243,7 @@ static double share_right(const oct_set *s, const double *draws, double *scratch
 
 /* Recall of class 1, all of whose samples count, is a mean; so the interval of its difference is about that of
  * means. */
-static void intervals(void **state)
+TEST(intervals)
 {
     judged a, b;
     oct_paired p = { 0 };
@@ -277,7 +279,7 @@ static void intervals(void **state)
 
 /* ---- rules ---- */
 
-static void rules(void **state)
+TEST(rules)
 {
     oct_decode *r;
     const char *name, *summary;
@@ -344,7 +346,7 @@ static void rules(void **state)
 
 /* ---- truths ---- */
 
-static void boxes_of_csv(void **state)
+TEST(boxes_of_csv)
 {
     oct_truth *t;
     oct_err err = OCT_ERR_INIT;
@@ -391,7 +393,7 @@ static void boxes_of_csv(void **state)
     }
 }
 
-static void boxes_of_coco(void **state)
+TEST(boxes_of_coco)
 {
     oct_truth *t;
     oct_err err = OCT_ERR_INIT;
@@ -461,7 +463,7 @@ static void expect_mask(const char *more, const char *want)
     oct_truth_close(t);
 }
 
-static void masks_of_coco(void **state)
+TEST(masks_of_coco)
 {
     oct_truth *t;
     oct_err err = OCT_ERR_INIT;
@@ -516,22 +518,4 @@ static void masks_of_coco(void **state)
     assert_int_equal(oct_mask_of_object(&other, 1, 1, 4, 3, &m, &err), OCT_EMALFORMED);
     assert_int_equal(oct_mask_of_object(&other, 1, 1, INT64_MAX / 2, 3, &m, &err), OCT_EUNSUPPORTED);
     oct_mask_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_of_classes),
-        cmocka_unit_test(two_classes),
-        cmocka_unit_test(correlations),
-        cmocka_unit_test(pairs),
-        cmocka_unit_test(maps),
-        cmocka_unit_test(peak_noise),
-        cmocka_unit_test(intervals),
-        cmocka_unit_test(rules),
-        cmocka_unit_test(boxes_of_csv),
-        cmocka_unit_test(boxes_of_coco),
-        cmocka_unit_test(masks_of_coco),
-    };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

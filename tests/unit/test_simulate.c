@@ -16,6 +16,8 @@
 #include "quant/simulate/sensitivity.h"
 #include "quant/weights/constants.h"
 
+TEST_GROUP(folder_make, folder_remove);
+
 enum { ROWS = 16, MOST = 8192 }; /* samples; their elements */
 
 /* A conversion of a network that was built here, with all methods off but those switched on. */
@@ -225,7 +227,7 @@ static void build_mixed(work *w, const char *last)
 
 /* ---- simulation ---- */
 
-static void everything_rounded_is_the_quantized_model(void **state)
+TEST(everything_rounded_is_the_quantized_model)
 {
     for (int half = 0; half < 2; half++) {
         work *w = new_work();
@@ -239,7 +241,7 @@ static void everything_rounded_is_the_quantized_model(void **state)
     }
 }
 
-static void nothing_rounded_is_no_noise(void **state)
+TEST(nothing_rounded_is_no_noise)
 {
     work *w = new_work();
     build_mixed(w, NULL);
@@ -249,7 +251,7 @@ static void nothing_rounded_is_no_noise(void **state)
     free_work(w);
 }
 
-static void threads_change_no_bit(void **state)
+TEST(threads_change_no_bit)
 {
     oct_sim_loss loss[2];
     for (int k = 0; k < 2; k++) {
@@ -265,7 +267,7 @@ static void threads_change_no_bit(void **state)
     assert_memory_equal(&loss[0].sqnr, &loss[1].sqnr, sizeof loss[0].sqnr);
 }
 
-static void undivided_samples_are_the_same_twice(void **state)
+TEST(undivided_samples_are_the_same_twice)
 {
     for (int whole = 0; whole < 2; whole++) {
         work *w = new_work();
@@ -325,7 +327,7 @@ static void in_maps(const float *real, float *x, size_t n)
 }
 
 /* Where outputs end in a Sigmoid its input counts, and where they end in a Softmax what it compares. */
-static void logits_are_judged(void **state)
+TEST(logits_are_judged)
 {
     static const char *const last[] = { "Softmax", "Sigmoid", "LogSoftmax" };
     for (size_t k = 0; k < OCT_COUNT(last); k++) {
@@ -342,7 +344,7 @@ static void logits_are_judged(void **state)
 }
 
 /* A Sigmoid's map counts as it is, a Softmax's by what it compares. */
-static void maps_of_a_sigmoid_are_judged_as_they_are(void **state)
+TEST(maps_of_a_sigmoid_are_judged_as_they_are)
 {
     static const char *const last[] = { "Softmax", "Sigmoid" };
     for (size_t k = 0; k < OCT_COUNT(last); k++) {
@@ -380,7 +382,7 @@ static double rounded(double x, double scale, int zp)
     return (fmin(fmax(rint(x / scale) + zp, 0), 255) - zp) * scale;
 }
 
-static void one_value_is_rounded_alone(void **state)
+TEST(one_value_is_rounded_alone)
 {
     work *w = new_work();
     const float *m = build_product(w);
@@ -410,7 +412,7 @@ static void one_value_is_rounded_alone(void **state)
 
 /* What a measurement begins with leaves no trace: in whatever order values are measured, each gets what it gets in a
  * new simulation. */
-static void order_changes_no_loss(void **state)
+TEST(order_changes_no_loss)
 {
     enum { MOST_VALUES = 64 };
     work *w = new_work();
@@ -447,7 +449,7 @@ static void order_changes_no_loss(void **state)
 }
 
 /* A bias that is replaced is what the next measurement has, on the same samples. */
-static void simulations_follow_decisions(void **state)
+TEST(simulations_follow_decisions)
 {
     work *w = new_work();
     build_mixed(w, "Softmax");
@@ -489,7 +491,7 @@ static void build_unread_peaks(work *w)
 
 /* What a tensor's readers do not use is clipped, which by its own error no range should; no observer for the whole
  * model is better. */
-static void unread_peaks_are_clipped(void **state)
+TEST(unread_peaks_are_clipped)
 {
     static const char *const observer[] = {
         NULL, "minmax", "hist-mse=4", "hist-mse", "hist-percentile=99.99", "hist-percentile=99.9"
@@ -569,7 +571,7 @@ static double mean_of(double db, double other)
 
 /* The statistics of each half are those of its own samples, both together those of all; what is judged on one is the
  * mean noise with ranges of the other and of all. */
-static void ranges_are_judged_on_other_samples(void **state)
+TEST(ranges_are_judged_on_other_samples)
 {
     work *w = new_work();
     build_differences(w);
@@ -627,7 +629,7 @@ static void build_tails(work *w, uint32_t seed)
 
 /* What the search chooses is by its own number no worse than the usual observer. Wide ranges were kept unless chance
  * was excluded. */
-static void observers_are_chosen_by_their_number(void **state)
+TEST(observers_are_chosen_by_their_number)
 {
     for (uint32_t seed = 1; seed <= 12; seed++) {
         work *w = new_work();
@@ -691,7 +693,7 @@ static int flips(work *w, int *above)
 }
 
 /* Raw SQNR prefers ranges that hold what is rare; what decides is lost in them. */
-static void one_sided_logits_are_judged_by_what_decides(void **state)
+TEST(one_sided_logits_are_judged_by_what_decides)
 {
     for (uint32_t seed = 1; seed <= 6; seed++) {
         int n[2], above;
@@ -718,7 +720,7 @@ static void behind_a_sigmoid(const float *real, float *x, size_t n)
         x[i] = 1 / (1 + expf(-x[i] / 2));
 }
 
-static void one_sided_logits_are_seen_behind_a_sigmoid(void **state)
+TEST(one_sided_logits_are_seen_behind_a_sigmoid)
 {
     for (uint32_t seed = 1; seed <= 5; seed++) {
         work *w = new_work();
@@ -740,7 +742,7 @@ static void behind_a_softmax_of_two(const float *real, float *x, size_t n)
 }
 
 /* A Softmax says the same as a Sigmoid if it compares each score with 0: rows that are decided by far do not count. */
-static void decided_rows_are_seen_behind_a_softmax(void **state)
+TEST(decided_rows_are_seen_behind_a_softmax)
 {
     for (uint32_t seed = 1; seed <= 5; seed++) {
         work *w = new_work();
@@ -792,7 +794,7 @@ static void by_their_size(const float *real, float *x, size_t n)
         x[i] = (float)((double)x[i] / sqrt(size[i / 4]));
 }
 
-static void boxes_are_seen_by_their_size(void **state)
+TEST(boxes_are_seen_by_their_size)
 {
     for (uint32_t seed = 1; seed <= 5; seed++)
         for (int alike = 0; alike < 2; alike++) {
@@ -808,7 +810,7 @@ static void boxes_are_seen_by_their_size(void **state)
 }
 
 /* Levels in dB run as far below 0, but all of them count. */
-static void levels_are_judged_as_they_are(void **state)
+TEST(levels_are_judged_as_they_are)
 {
     for (uint32_t seed = 1; seed <= 5; seed++) {
         work *w = new_work();
@@ -853,7 +855,7 @@ static void build_planted(work *w, float outlier, bool wide)
     net_output(g, y);
 }
 
-static void planted_value_is_first(void **state)
+TEST(planted_value_is_first)
 {
     work *w = new_work();
     oct_arena *a = oct_arena_create();
@@ -878,7 +880,7 @@ static void planted_value_is_first(void **state)
 }
 
 /* What causes a share of the loss, or of what is left without that, is found with the noise that it has alone. */
-static void worst_values_are_found(void **state)
+TEST(worst_values_are_found)
 {
     const double share =
         6.5e-4; /* of all: the planted value alone; of the rest, most of which weights cause: one more */
@@ -926,7 +928,7 @@ static double planted(float outlier, bool wide, bool mixed, work **w)
     return to_db(real_noise(*w, "y", 0));
 }
 
-static void planted_cause_stays_float(void **state)
+TEST(planted_cause_stays_float)
 {
     for (int wide = 0; wide < 2; wide++) {
         work *plain, *mixed;
@@ -981,7 +983,7 @@ static work *converted_with_two_causes(float wide, float large)
 }
 
 /* Each must win on its own: the second does not where the weights of the head cost more than it does. */
-static void values_beyond_the_budget_win_alone(void **state)
+TEST(values_beyond_the_budget_win_alone)
 {
     work *w = converted_with_two_causes(64, 80);
     const oct_method_result *r = method(w, "mixed-precision");
@@ -994,7 +996,7 @@ static void values_beyond_the_budget_win_alone(void **state)
 
 /* In the place of float 16 bits, where the target takes such activations and its costs do not say that they take
  * longer. */
-static void planted_cause_gets_16_bits(void **state)
+TEST(planted_cause_gets_16_bits)
 {
 #define COSTS(kind, wide) \
     "cost " kind " float mac=10\ncost " kind " static mac=5\ncost " kind " static16 mac=" wide "\n"
@@ -1036,7 +1038,7 @@ static void planted_cause_gets_16_bits(void **state)
 
 /* The weights of the head cost so much that the value within the budget, worth a try, does not win 1 dB; nothing is
  * beyond the budget. */
-static void what_was_not_measured_does_not_stay(void **state)
+TEST(what_was_not_measured_does_not_stay)
 {
     work *w = new_work();
     build_planted(w, 25, false);
@@ -1055,7 +1057,7 @@ static void what_was_not_measured_does_not_stay(void **state)
 }
 
 /* Beside the first the second causes too little to be seen; without it, nearly all. */
-static void hidden_cause_stays_float(void **state)
+TEST(hidden_cause_stays_float)
 {
     work *w = converted_with_two_causes(40, 1);
     const oct_method_result *r = method(w, "mixed-precision");
@@ -1081,7 +1083,7 @@ static int keep_first_apart(oct_graph *g, const char *name, const char *weights,
 
 /* Three values in a row have the same channel, far larger than the others, beside which those are lost in each: none
  * wins alone. */
-static void values_win_together(void **state)
+TEST(values_win_together)
 {
     enum { LARGE = 400 };
     work *w = new_work();
@@ -1151,7 +1153,7 @@ static work *converted_row(uint32_t seed, int layers, int channels, int outs, co
 
 /* Values of which none is worth its layers, but all together are, for 6 dB for each 5 % of the multiply-accumulates
  * beyond the budget. */
-static void sets_win_together(void **state)
+TEST(sets_win_together)
 {
     const double none = 0;
     for (uint32_t seed = 1; seed <= 6; seed++) {
@@ -1172,7 +1174,7 @@ static void sets_win_together(void **state)
 }
 
 /* What would be too dear stays on integers, and the record has a budget with which the outputs are of use. */
-static void larger_budgets_are_tried(void **state)
+TEST(larger_budgets_are_tried)
 {
     for (uint32_t seed = 1; seed <= 5; seed++) {
         const int layers = 6 + (int)(seed % 3), channels = 4 + (int)(seed % 2);
@@ -1224,7 +1226,7 @@ static work *converted_stem(uint32_t seed, bool read)
 }
 
 /* A layer that is float for the sake of what it reads has weights in 8 bits, unless these cause the loss, too. */
-static void float_layers_have_stored_weights(void **state)
+TEST(float_layers_have_stored_weights)
 {
     for (uint32_t seed = 1; seed <= 6; seed++) {
         const bool read = seed % 2;
@@ -1239,7 +1241,7 @@ static void float_layers_have_stored_weights(void **state)
 }
 
 /* Without a budget nothing is left float, and one that is large enough needs no exception. */
-static void budgets(void **state)
+TEST(budgets)
 {
     for (int k = 0; k < 2; k++) {
         const double budget = k;
@@ -1260,7 +1262,7 @@ static void budgets(void **state)
 }
 
 /* What is written as decisions is decided again, as its rules say by name what a layer is. */
-static void layers_with_rules_of_their_own_are_left_alone(void **state)
+TEST(layers_with_rules_of_their_own_are_left_alone)
 {
     const double none = 0;
     char path[300];
@@ -1289,7 +1291,7 @@ static void layers_with_rules_of_their_own_are_left_alone(void **state)
     free_work(w);
 }
 
-static void harmless_network_stays_integer(void **state)
+TEST(harmless_network_stays_integer)
 {
     work *w;
     double share;
@@ -1341,7 +1343,7 @@ static work *with_goal(double db, int trials, oct_goal *goal)
     return w;
 }
 
-static void goal_leaves_the_culprit_float(void **state)
+TEST(goal_leaves_the_culprit_float)
 {
     oct_goal goal;
     work *plain;
@@ -1365,7 +1367,7 @@ static void goal_leaves_the_culprit_float(void **state)
 
 /* Around a value 16 bits come before float, where the target takes them and its costs do not say that they take longer;
  * weights that are the cause become float all the same. */
-static void goals_widen_before_they_leave_float(void **state)
+TEST(goals_widen_before_they_leave_float)
 {
     static const struct {
         const char *target;
@@ -1415,7 +1417,7 @@ static void goals_widen_before_they_leave_float(void **state)
 }
 
 /* What is out of reach is left at the best that the trials found; what is reached at once takes none. */
-static void goals_end_with_their_trials(void **state)
+TEST(goals_end_with_their_trials)
 {
     static const struct {
         double db;
@@ -1442,7 +1444,7 @@ static void goals_end_with_their_trials(void **state)
     }
 }
 
-static void unequal_channels_are_equalized(void **state)
+TEST(unequal_channels_are_equalized)
 {
     static float y[2][256], r[2][512];
     work *w[2] = { converted_depthwise(true, false), converted_depthwise(true, true) };
@@ -1513,7 +1515,7 @@ static work *converted_relu6(uint32_t seed, bool equalized)
 }
 
 /* The function stays the same to the bit on all samples, as no scaled channel reaches the bound. */
-static void channels_are_equalized_through_relu6(void **state)
+TEST(channels_are_equalized_through_relu6)
 {
     static const uint32_t seeds[] = { 1, 3, 4, 5, 6 };
     for (size_t i = 0; i < OCT_COUNT(seeds); i++) {
@@ -1538,7 +1540,7 @@ static void channels_are_equalized_through_relu6(void **state)
     }
 }
 
-static void equal_channels_stay(void **state)
+TEST(equal_channels_stay)
 {
     work *w = converted_depthwise(false, true);
     const oct_method_result *m = method(w, "equalize");
@@ -1548,7 +1550,7 @@ static void equal_channels_stay(void **state)
 
 /* Channels of which BatchNormalization remembers means of 0.5 k and deviations within twice what the samples give: in
  * the copy that takes them as the training data both are restored. */
-static void remembered_moments_are_restored(void **state)
+TEST(remembered_moments_are_restored)
 {
     static float y[MOST];
     work *w = new_work();
@@ -1615,7 +1617,7 @@ static work *new_normalized(oct_norm_target **t, size_t *n)
 /* Means behind clamps are those of the drawn distribution: amplitudes are uniform in 0.4 to 1.497, so that of the
  * positive part of a channel with mean 0 is its deviation times 0.9485 / sqrt(2 pi). Numbers stay below six
  * amplitudes. */
-static void drawn_numbers_follow_the_graph(void **state)
+TEST(drawn_numbers_follow_the_graph)
 {
     static const char *const names[] = { "x", "y", "r", "s", "p", "z", "u" };
     static const int axes[OCT_COUNT(names)] = { 0, 1, 1, 1, 1, 1, 1 };
@@ -1650,7 +1652,7 @@ static void drawn_numbers_follow_the_graph(void **state)
 }
 
 /* The same bits from one thread and from several; nothing where nothing is remembered. */
-static void drawn_numbers_are_the_same(void **state)
+TEST(drawn_numbers_are_the_same)
 {
     static const char *const names[] = { "y", "s" };
     static const int axes[] = { 1, 1 };
@@ -1687,7 +1689,7 @@ static oct_causes *causes_of(const char *file, float outlier, work **w)
     return &(*w)->c.causes;
 }
 
-static void causes_are_ranked(void **state)
+TEST(causes_are_ranked)
 {
     work *w;
     const oct_causes *x = causes_of(NULL, 1, &w);
@@ -1717,7 +1719,7 @@ static void causes_are_ranked(void **state)
 static oct_eval_score of_float = { .value = 0.9, .chance = 0.1, .n = 400 };
 
 /* Labels count from 0 on; other classes than float's where surely more than a tenth of the samples have them. */
-static void close_calls_are_no_loss(void **state)
+TEST(close_calls_are_no_loss)
 {
     static const struct {
         const char *metric;
@@ -1741,7 +1743,7 @@ static void close_calls_are_no_loss(void **state)
 }
 
 /* Every loss that is warned of, and nothing else, is one to --strict. */
-static void losses_are_warned_of(void **state)
+TEST(losses_are_warned_of)
 {
     static const struct {
         double sqnr;
@@ -1773,7 +1775,7 @@ static oct_status never_asked(const oct_graph *g, oct_err *err)
 }
 
 /* Below 20 dB there is a warning that fails nothing, and it names what was tried, or marks a guess. */
-static void remedies_are_named(void **state)
+TEST(remedies_are_named)
 {
     oct_sensitivity weak = { .weights = { .sqnr = 19 } }, good = { .weights = { .sqnr = 31.24 } };
     const struct {
@@ -1836,7 +1838,7 @@ static void keep_note(void *arg, int level, const char *text)
 }
 
 /* Dynamic ranges that gain are said without a warning below 40 dB, and above where a score has lost. */
-static void dynamic_is_said(void **state)
+TEST(dynamic_is_said)
 {
     static const struct {
         double sqnr, drop, hi;
@@ -1871,7 +1873,7 @@ static void dynamic_is_said(void **state)
 }
 
 /* A float model of ten classes that guesses is 5.3 points above 10 % once in 20 times with 128 samples. */
-static void guesses_are_said(void **state)
+TEST(guesses_are_said)
 {
     static const struct {
         double value;
@@ -1896,7 +1898,7 @@ static void guesses_are_said(void **state)
 
 /* Intervals that allow a loss which counts are said, with how many samples would exclude it: of 12 samples without a
  * change 5 points would need 12 * 24.2 / 5 = 58, of 100 with one of 2 points 100 * ((6 - 2) / 1)^2 = 1600. */
-static void few_samples_are_said(void **state)
+TEST(few_samples_are_said)
 {
     static const struct {
         const char *metric;
@@ -1932,7 +1934,7 @@ static void few_samples_are_said(void **state)
 
 /* As many samples judge a small model as show that 5 points were not lost, where nothing has changed; fewer could not.
  */
-static void enough_samples_judge(void **state)
+TEST(enough_samples_judge)
 {
     work *w = new_work();
     build_product(w);
@@ -1949,7 +1951,7 @@ static void enough_samples_judge(void **state)
 }
 
 /* A method's measurements are recorded without weights, and without what is float now. */
-static void causes_of_a_method(void **state)
+TEST(causes_of_a_method)
 {
     work *w;
     planted(100, false, true, &w);
@@ -1975,7 +1977,7 @@ static void rewrite(const char *path, const char *from, const char *to)
     fclose(f);
 }
 
-static void measurements_are_kept(void **state)
+TEST(measurements_are_kept)
 {
     char path[300];
     work *w;
@@ -2080,7 +2082,7 @@ static double farthest(const float *w, const double *h, const int *order, int n,
 
 /* Samples of one position each, which is drawn again and again, so that the moments are known: sum of x x', and a
  * hundredth of the mean of its diagonal. */
-static void rounding_is_that_of_the_reference(void **state)
+TEST(rounding_is_that_of_the_reference)
 {
     work *w = new_work();
     oct_graph *g = w->m.graph;
@@ -2189,7 +2191,7 @@ static work *converted_conv(const conv_case *k, const char *target, const char *
     return w;
 }
 
-static void rounding_helps_convolutions(void **state)
+TEST(rounding_helps_convolutions)
 {
     static const conv_case cases[] = {
         { "1,12,8,8", "6,12,1,1", 1, 1, 1, 0 }, { "1,6,9,9", "8,6,3,3", 1, 1, 1, 1 },
@@ -2237,7 +2239,7 @@ static bool pairs_fit(const qweights *q, const oct_dim *kernel)
 /* Where sums of pairs saturate: s8 weights whose pairs fit, at steps of one to two times their own. Weights that are
  * spread evenly lose most by it, about the 6 dB that are allowed where so little is lost by rounding. Also with groups
  * of several channels, an odd number of which makes pairs of different taps. */
-static void rounding_keeps_pairs_safe(void **state)
+TEST(rounding_keeps_pairs_safe)
 {
     static const conv_case cases[] = {
         { "1,12,8,8", "6,12,1,1", 1, 1, 1, 0 },
@@ -2276,7 +2278,7 @@ static void rounding_keeps_pairs_safe(void **state)
 }
 
 /* Each channel of a depthwise convolution alone, where neighbours are alike. */
-static void rounding_helps_depthwise(void **state)
+TEST(rounding_helps_depthwise)
 {
     static const conv_case k = { "1,6,10,10", "6,1,3,3", 6, 1, 1, 1 };
     double error[2];
@@ -2303,7 +2305,7 @@ static void rounding_helps_depthwise(void **state)
 }
 
 /* Rows of a matrix with more than one dimension before its channels. */
-static void rounding_helps_products(void **state)
+TEST(rounding_helps_products)
 {
     enum { IN = 20, OUT = 6, ROW = 7 };
     double error[2] = { 0, 0 };
@@ -2407,7 +2409,7 @@ static double weight_noise(const pixel_net *net, bool compensated)
 
 /* Of small networks that map pixels to pixels, rounded weights cost at most half of what they cost with corrected
  * biases alone. */
-static void rounding_helps_pixels(void **state)
+TEST(rounding_helps_pixels)
 {
     static const pixel_net nets[] = {
         { 1, { { 12, 5 }, { 8, 1 }, { 4, 3 } } },          /* super-resolution: pixels of each in four channels */
@@ -2477,7 +2479,7 @@ static double shrunk_mean(const double *lacks, int n)
     return fmax(0, 1 - squares / (n - 1) / n / (mean * mean)) * mean;
 }
 
-static void biases_keep_means(void **state)
+TEST(biases_keep_means)
 {
     static const char *const name[] = { "l0", "l1", "l2" };
     work *w = converted_chain(false);
@@ -2518,7 +2520,7 @@ static void biases_keep_means(void **state)
     free_work(w);
 }
 
-static void biases_stay_where_a_check_says_so(void **state)
+TEST(biases_stay_where_a_check_says_so)
 {
     work *w = converted_chain(true);
     const oct_method_result *r = method(w, "bias-sequence");
@@ -2620,7 +2622,7 @@ static const float *constant_of(const oct_graph *g, const char *node, int slot)
 }
 
 /* The factors, from the definition; their constants are on both sides of the layers. */
-static void smoothing_shares_ranges(void **state)
+TEST(smoothing_shares_ranges)
 {
     static const char *const factor[] = { "norm", "n_smoothed_Mul", "factor" }, *const shift[] = { "norm", NULL,
                                                                                                    "shift" };
@@ -2661,7 +2663,7 @@ static void smoothing_shares_ranges(void **state)
     }
 }
 
-static void smoothing_stays_where_a_check_says_so(void **state)
+TEST(smoothing_stays_where_a_check_says_so)
 {
     for (normed kind = NORMED_ALONE; kind <= NORMED_SPELLED_OUT; kind++) {
         oct_graph *before;
@@ -2707,7 +2709,7 @@ static oct_graph *start_chain(int *a, int *b)
     return g;
 }
 
-static void runs_go_on_in_parts(void **state)
+TEST(runs_go_on_in_parts)
 {
     int a, b;
     oct_graph *g = start_chain(&a, &b);
@@ -2743,7 +2745,7 @@ static void runs_go_on_in_parts(void **state)
 
 /* What is kept of a run goes on in another plan, which had another input, even when tensors of the first one have
  * changed since. */
-static void runs_go_on_from_what_was_kept(void **state)
+TEST(runs_go_on_from_what_was_kept)
 {
     int a, b;
     oct_graph *g = start_chain(&a, &b);
@@ -2780,7 +2782,7 @@ static void runs_go_on_from_what_was_kept(void **state)
     oct_graph_destroy(g);
 }
 
-static void stages_have_no_parts(void **state)
+TEST(stages_have_no_parts)
 {
     char path[300];
     oct_model *m;
@@ -2793,74 +2795,4 @@ static void stages_have_no_parts(void **state)
     assert_non_null(strstr(fault.text, "stages"));
     oct_plan_destroy(p);
     oct_model_free(m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_rounded_is_the_quantized_model),
-        cmocka_unit_test(nothing_rounded_is_no_noise),
-        cmocka_unit_test(threads_change_no_bit),
-        cmocka_unit_test(undivided_samples_are_the_same_twice),
-        cmocka_unit_test(logits_are_judged),
-        cmocka_unit_test(maps_of_a_sigmoid_are_judged_as_they_are),
-        cmocka_unit_test(one_value_is_rounded_alone),
-        cmocka_unit_test(order_changes_no_loss),
-        cmocka_unit_test(simulations_follow_decisions),
-        cmocka_unit_test(unread_peaks_are_clipped),
-        cmocka_unit_test(ranges_are_judged_on_other_samples),
-        cmocka_unit_test(observers_are_chosen_by_their_number),
-        cmocka_unit_test(one_sided_logits_are_judged_by_what_decides),
-        cmocka_unit_test(one_sided_logits_are_seen_behind_a_sigmoid),
-        cmocka_unit_test(decided_rows_are_seen_behind_a_softmax),
-        cmocka_unit_test(boxes_are_seen_by_their_size),
-        cmocka_unit_test(levels_are_judged_as_they_are),
-        cmocka_unit_test(planted_value_is_first),
-        cmocka_unit_test(worst_values_are_found),
-        cmocka_unit_test(planted_cause_stays_float),
-        cmocka_unit_test(values_beyond_the_budget_win_alone),
-        cmocka_unit_test(planted_cause_gets_16_bits),
-        cmocka_unit_test(what_was_not_measured_does_not_stay),
-        cmocka_unit_test(hidden_cause_stays_float),
-        cmocka_unit_test(values_win_together),
-        cmocka_unit_test(sets_win_together),
-        cmocka_unit_test(larger_budgets_are_tried),
-        cmocka_unit_test(float_layers_have_stored_weights),
-        cmocka_unit_test(budgets),
-        cmocka_unit_test(layers_with_rules_of_their_own_are_left_alone),
-        cmocka_unit_test(harmless_network_stays_integer),
-        cmocka_unit_test(goal_leaves_the_culprit_float),
-        cmocka_unit_test(goals_widen_before_they_leave_float),
-        cmocka_unit_test(goals_end_with_their_trials),
-        cmocka_unit_test(unequal_channels_are_equalized),
-        cmocka_unit_test(channels_are_equalized_through_relu6),
-        cmocka_unit_test(equal_channels_stay),
-        cmocka_unit_test(remembered_moments_are_restored),
-        cmocka_unit_test(drawn_numbers_follow_the_graph),
-        cmocka_unit_test(drawn_numbers_are_the_same),
-        cmocka_unit_test(causes_are_ranked),
-        cmocka_unit_test(close_calls_are_no_loss),
-        cmocka_unit_test(losses_are_warned_of),
-        cmocka_unit_test(remedies_are_named),
-        cmocka_unit_test(dynamic_is_said),
-        cmocka_unit_test(guesses_are_said),
-        cmocka_unit_test(few_samples_are_said),
-        cmocka_unit_test(enough_samples_judge),
-        cmocka_unit_test(causes_of_a_method),
-        cmocka_unit_test(measurements_are_kept),
-        cmocka_unit_test(rounding_is_that_of_the_reference),
-        cmocka_unit_test(rounding_helps_convolutions),
-        cmocka_unit_test(rounding_keeps_pairs_safe),
-        cmocka_unit_test(rounding_helps_depthwise),
-        cmocka_unit_test(rounding_helps_products),
-        cmocka_unit_test(rounding_helps_pixels),
-        cmocka_unit_test(biases_keep_means),
-        cmocka_unit_test(biases_stay_where_a_check_says_so),
-        cmocka_unit_test(smoothing_shares_ranges),
-        cmocka_unit_test(smoothing_stays_where_a_check_says_so),
-        cmocka_unit_test(runs_go_on_in_parts),
-        cmocka_unit_test(runs_go_on_from_what_was_kept),
-        cmocka_unit_test(stages_have_no_parts),
-    };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -68,7 +68,7 @@ static void open_nets(nets *n)
     n->gain = net_const(n->g, "gain", OCT_F32, "128", n->factor);
 }
 
-static void is_that_of_numbers_drawn(void **state)
+TEST(is_that_of_numbers_drawn)
 {
     static double x[N], y[N];
     uint32_t seed = 7;
@@ -93,7 +93,7 @@ static void is_that_of_numbers_drawn(void **state)
 }
 
 /* Gates, moves and one factor a row change nothing. */
-static void looks_through_what_keeps_the_spread(void **state)
+TEST(looks_through_what_keeps_the_spread)
 {
     nets n;
     open_nets(&n);
@@ -106,13 +106,4 @@ static void looks_through_what_keeps_the_spread(void **state)
     assert_true(expected(&n, NET_NODE(n.g, "Mul", "scaled", "vscaled", n.x, row)) == plain);
     assert_true(expected(&n, NET_NODE(n.g, "Mul", "up", "vup", gated, n.y)) > 3 * plain);
     oct_graph_destroy(n.g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_that_of_numbers_drawn),
-        cmocka_unit_test(looks_through_what_keeps_the_spread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

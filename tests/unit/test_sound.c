@@ -13,6 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
+static int set_up(void **state)
+{
+    const char *root = getenv("OCT_SOURCE");
+    if (root && chdir(root) != 0)
+        return 1;
+    return 0;
+}
+
+TEST_GROUP(set_up, NULL);
+
 #define DATA "testdata/sound/"
 
 static const int64_t time2[2] = { -1, -1 }, time3[3] = { -1, 1, -1 }, behind3[3] = { -1, -1, 1 },
@@ -98,7 +108,7 @@ static void equals(const char *wav, const char *steps, const char *npy, int chan
     oct_array_free(&want);
 }
 
-static void forms(void **state)
+TEST(forms)
 {
     static const char *const names[] = { "stereo8", "stereo16", "stereo24", "stereo32", "real32", "real64", "bits20" };
     for (size_t i = 0; i < OCT_COUNT(names); i++) {
@@ -114,7 +124,7 @@ static void forms(void **state)
 }
 
 /* The sums run in another order in NumPy: half a unit of the last place of values up to one. */
-static void other_rates(void **state)
+TEST(other_rates)
 {
     equals("mono16.wav", "rate=16000", "mono16.16000.npy", 0, 0x1p-24);
     equals("mono16.wav", "rate=44100", "mono16.44100.npy", 0, 0x1p-24);
@@ -143,7 +153,7 @@ static const char *claiming(uint32_t rate, uint32_t n)
 
 /* What a header claims decides neither memory nor time: at most 64 samples come from one, and a filter is computed only
  * where it is applied. */
-static void claimed_rates(void **state)
+TEST(claimed_rates)
 {
     oct_resampler r;
     size_t computed = 0;
@@ -194,7 +204,7 @@ static void check_windows(const char *steps, const oct_array *all, int64_t lead,
     oct_source_close(s);
 }
 
-static void windows(void **state)
+TEST(windows)
 {
     oct_array plain = load("mono16.npy", 0), made = load("mono16.16000.npy", 0);
     assert_int_equal(plain.dims[0], 701);
@@ -210,7 +220,7 @@ static void windows(void **state)
     oct_array_free(&made);
 }
 
-static void shapes_and_parts(void **state)
+TEST(shapes_and_parts)
 {
     oct_batch b = OCT_BATCH_INIT;
     oct_source *s =
@@ -236,7 +246,7 @@ static void shapes_and_parts(void **state)
 }
 
 /* Members of an archive have windows, too, whether each is read or passed over. */
-static void archives(void **state)
+TEST(archives)
 {
 #ifdef OCT_HAVE_ARCHIVE
     for (int64_t part = 0; part < 2; part++) {
@@ -284,7 +294,7 @@ static oct_status count_on(void *arg, oct_array *arrays, bool follows, oct_err *
     return OCT_OK;
 }
 
-static void states_follow(void **state)
+TEST(states_follow)
 {
     static const int64_t one[2] = { 1, 1 };
     const oct_input_desc in[3] = { { "x", OCT_F32, 2, time2 }, { "s", OCT_F32, 2, one }, { "rate", OCT_S64, 0, NULL } };
@@ -325,7 +335,7 @@ static void states_follow(void **state)
     }
 }
 
-static void texts(void **state)
+TEST(texts)
 {
     oct_steps st = { 0 };
     oct_buf t = OCT_BUF_INIT;
@@ -373,7 +383,7 @@ static void features_equal(const char *steps, const oct_input_desc *in, const ch
     oct_array_free(&want);
 }
 
-static void features(void **state)
+TEST(features)
 {
     static const int64_t last[3] = { -1, -1, 10 }, first4[4] = { -1, 1, 5, -1 };
     features_equal("rate=16000:log-mel=10", &(oct_input_desc){ "x", OCT_F32, 3, free3 }, "mono16.log-mel.npy", false);
@@ -385,7 +395,7 @@ static void features(void **state)
                    &(oct_input_desc){ "x", OCT_F32, 4, first4 }, "mono16.mfcc.npy", true);
 }
 
-static void feature_texts(void **state)
+TEST(feature_texts)
 {
     oct_steps st = { 0 };
     oct_err err = OCT_ERR_INIT;
@@ -427,7 +437,7 @@ static void feature_texts(void **state)
     }
 }
 
-static void feature_faults(void **state)
+TEST(feature_faults)
 {
     const oct_input_desc mel = { "x", OCT_F32, 3, (int64_t[]){ -1, 80, 3000 } },
                          endless = { "x", OCT_F32, 3, (int64_t[]){ -1, 80, INT64_MAX / 4 } };
@@ -444,7 +454,7 @@ static void feature_faults(void **state)
           OCT_EMALFORMED, "are for recordings");
 }
 
-static void faults(void **state)
+TEST(faults)
 {
     fails(DATA "alaw.wav", NULL, &wave2, OCT_EUNSUPPORTED, "alaw.wav: its samples are A-law");
     fails(DATA "short.wav", "frame=10", &wave2, OCT_EMALFORMED,
@@ -457,26 +467,4 @@ static void faults(void **state)
     fails(DATA "mono16.wav", "resize=8", &wave2, OCT_EMALFORMED, "are for pictures");
     fails("testdata/data/x_f4.npy", "rate=8000", &(oct_input_desc){ "x", OCT_F32, 3, (int64_t[]){ -1, 3, 2 } },
           OCT_EMALFORMED, "are for recordings");
-}
-
-int main(void)
-{
-    const char *root = getenv("OCT_SOURCE");
-    if (root && chdir(root) != 0)
-        return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms),
-        cmocka_unit_test(other_rates),
-        cmocka_unit_test(claimed_rates),
-        cmocka_unit_test(windows),
-        cmocka_unit_test(shapes_and_parts),
-        cmocka_unit_test(archives),
-        cmocka_unit_test(states_follow),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(features),
-        cmocka_unit_test(feature_texts),
-        cmocka_unit_test(feature_faults),
-        cmocka_unit_test(faults),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,7 +102,7 @@ static void conv(const grid *out, int relus)
     net_output(g, out ? rounded(y, "y", *out) : y);
 }
 
-static void conv_needs_a_quantizer(void **state)
+TEST(conv_needs_a_quantizer)
 {
     static const struct {
         grid q;
@@ -126,7 +126,7 @@ static void conv_needs_a_quantizer(void **state)
 }
 
 /* Zero points of 16 bits count as those of 8 do: a range that begins below a Relu's does not replace it. */
-static void wide_quantizers_replace_clamps(void **state)
+TEST(wide_quantizers_replace_clamps)
 {
     static const struct {
         int zero;
@@ -143,7 +143,7 @@ static void wide_quantizers_replace_clamps(void **state)
     }
 }
 
-static void reasons_name_what_is_missing(void **state)
+TEST(reasons_name_what_is_missing)
 {
     const char *why;
     conv(NULL, 0);
@@ -168,7 +168,7 @@ static void product(const char *dims, const char *bias, bool quantized)
     net_output(g, quantized ? rounded(y, "y", fine) : y);
 }
 
-static void sums_join_products(void **state)
+TEST(sums_join_products)
 {
     static const struct {
         const char *dims, *bias;
@@ -209,7 +209,7 @@ static oct_stand_kind between(const char *op, int inputs, grid in, grid out)
     return kind;
 }
 
-static void operators_between_quantizers(void **state)
+TEST(operators_between_quantizers)
 {
     const grid other = { 0.03f, OCT_U8, 0, false }, list = { 0.02f, OCT_U8, 0, true }, s8 = { 0.02f, OCT_S8, 0, false };
     assert_int_equal(between("Add", 2, fine, other), OCT_STANDS_INTEGER);
@@ -225,7 +225,7 @@ static void operators_between_quantizers(void **state)
 }
 
 /* Quantizers are moved over what moves data: the pool between a convolution and its quantizer, also behind a Relu. */
-static void quantizers_are_moved(void **state)
+TEST(quantizers_are_moved)
 {
     open_graph();
     const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", fine);
@@ -238,7 +238,7 @@ static void quantizers_are_moved(void **state)
     close_graph();
 }
 
-static void files_are_quantized_or_not(void **state)
+TEST(files_are_quantized_or_not)
 {
     open_graph();
     net_output(g, net_node(g, "Relu", "relu", "y", net_input(g, "x", OCT_F32, "4"), NET_END));
@@ -253,7 +253,7 @@ static void files_are_quantized_or_not(void **state)
 /* ---- OpenVINO: what dequantizes a value is carried on, and what is behind a node does not matter ---- */
 
 /* OpenVINO averages in float where the last windows may hang over. */
-static void openvino_averages_whole_windows(void **state)
+TEST(openvino_averages_whole_windows)
 {
     for (int ceil = 0; ceil <= 1; ceil++) {
         open_graph();
@@ -267,7 +267,7 @@ static void openvino_averages_whole_windows(void **state)
     }
 }
 
-static void openvino_carries_dequantizers(void **state)
+TEST(openvino_carries_dequantizers)
 {
     static const struct {
         const char *op;
@@ -300,7 +300,7 @@ static void openvino_carries_dequantizers(void **state)
 }
 
 /* Strides of a kernel of one element go before the dequantizer that nothing else reads. */
-static void openvino_moves_strides(void **state)
+TEST(openvino_moves_strides)
 {
     for (int readers = 1; readers <= 2; readers++) {
         open_graph();
@@ -315,7 +315,7 @@ static void openvino_moves_strides(void **state)
     }
 }
 
-static void openvino_multiplies_centred_activations(void **state)
+TEST(openvino_multiplies_centred_activations)
 {
     static const struct {
         grid a, b;
@@ -337,7 +337,7 @@ static void openvino_multiplies_centred_activations(void **state)
 }
 
 /* The sum of a constant joins a product of up to three dimensions. */
-static void openvino_joins_sums_of_few_dimensions(void **state)
+TEST(openvino_joins_sums_of_few_dimensions)
 {
     static const char *const dims[] = { "3,16", "2,3,16", "2,2,3,16" };
     for (size_t i = 0; i < OCT_COUNT(dims); i++) {
@@ -353,7 +353,7 @@ static void openvino_joins_sums_of_few_dimensions(void **state)
 /* With fixed dimensions the sum of a constant is generated as one pass with the quantizer of its input, and reads bytes
  * only where these are made before. With free ones the dequantizer is a node of its own where it subtracts a zero
  * point, or where u8 meet several numbers. */
-static void openvino_sums_of_constants(void **state)
+TEST(openvino_sums_of_constants)
 {
     static const struct {
         const char *dims, *constant;
@@ -381,7 +381,7 @@ static void openvino_sums_of_constants(void **state)
 }
 
 /* With fixed dimensions a layer takes in a sum with real numbers only where a Conv on reals makes these. */
-static void openvino_sums_of_fixed_dimensions(void **state)
+TEST(openvino_sums_of_fixed_dimensions)
 {
     static const struct {
         const char *op, *dims;
@@ -405,7 +405,7 @@ static void openvino_sums_of_fixed_dimensions(void **state)
 
 /* A constant of one number for each channel is the bias of the Conv before it; one of others joins it where a quantizer
  * is behind. */
-static void openvino_sums_of_biases(void **state)
+TEST(openvino_sums_of_biases)
 {
     static const struct {
         const char *dims, *constant;
@@ -428,7 +428,7 @@ static void openvino_sums_of_biases(void **state)
 
 /* Where dimensions are fixed, a sum reads bytes if the quantizer of one of its inputs is part of what is before it: of
  * a Conv that it alone reads, of a MatMul if several read the quantized values. */
-static void openvino_sums_of_quantized(void **state)
+TEST(openvino_sums_of_quantized)
 {
     static const struct {
         const char *op;
@@ -462,7 +462,7 @@ static void openvino_sums_of_quantized(void **state)
 
 /* A bias of two layers is a pass of real numbers behind each of them where dimensions are free; a sum of what is
  * quantized there is part of that. */
-static void openvino_shared_biases(void **state)
+TEST(openvino_shared_biases)
 {
     static const char *const dims[] = { "?,4,8,8", "1,4,8,8" };
     static const float k[4] = { 1, 2, 3, 4 };
@@ -480,7 +480,7 @@ static void openvino_shared_biases(void **state)
 }
 
 /* What is computed element by element behind arithmetic on bytes is part of that. */
-static void openvino_sums_behind_functions(void **state)
+TEST(openvino_sums_behind_functions)
 {
     for (int i = 0; i < 4; i++) {
         const bool bytes = i & 1, pools = i & 2;
@@ -496,7 +496,7 @@ static void openvino_sums_behind_functions(void **state)
 }
 
 /* ONNX Runtime compares the scale of a bias with those of input and weights for Conv alone. */
-static void biases_of_other_scales(void **state)
+TEST(biases_of_other_scales)
 {
     static const int32_t bias[4] = { 1, 2, 3, 4 };
     for (int i = 0; i < 4; i++) {
@@ -516,7 +516,7 @@ static void biases_of_other_scales(void **state)
 /* ONNX Runtime rounds float weights of a MatMul with a sum between quantizers as those of a Gemm, but in three
  * dimensions not with a Relu before the quantizer, and never where the input has several scales. Kinds: those of the
  * graphs that ONNX Runtime 1.32 leaves of these. */
-static void weights_of_sums_are_rounded(void **state)
+TEST(weights_of_sums_are_rounded)
 {
     static const struct {
         const char *dims;
@@ -548,7 +548,7 @@ static void weights_of_sums_are_rounded(void **state)
 }
 
 /* A clamp that belongs to its layer, as the target's file says: the grid behind it may go beyond it. */
-static void clamps_belong_to_layers(void **state)
+TEST(clamps_belong_to_layers)
 {
     static const grid half = { 0.0625f, OCT_S8, 0, false };
     const char *why;
@@ -567,7 +567,7 @@ static void clamps_belong_to_layers(void **state)
 }
 
 /* A bias of bytes has a scale of its own where the target says so; one of int32 that fits is taken there, too. */
-static void biases_of_bytes(void **state)
+TEST(biases_of_bytes)
 {
     static const int8_t bytes[4] = { 1, -2, 127, 4 };
     static const int32_t wide[4] = { 1, 2, 3, 4 };
@@ -587,7 +587,7 @@ static void biases_of_bytes(void **state)
 
 /* It makes MatMulNBits of weights whose scales are one number, or one for each column along axis 1, which no negative
  * number stands for. */
-static void block_scales_stand_along_columns(void **state)
+TEST(block_scales_stand_along_columns)
 {
     static const struct {
         const char *scales;
@@ -609,7 +609,7 @@ static void block_scales_stand_along_columns(void **state)
     }
 }
 
-static void openvino_sums(void **state)
+TEST(openvino_sums)
 {
     open_graph();
     const int x = net_input(g, "x", OCT_F32, "?,4,8,8"), t = net_node(g, "Tanh", "tanh", "t", x, NET_END);
@@ -626,7 +626,7 @@ static void openvino_sums(void **state)
 }
 
 /* Numbers of 16 bits are not carried. */
-static void halves_stay_real(void **state)
+TEST(halves_stay_real)
 {
     open_graph();
     const int x = net_input(g, "x", OCT_F16, "1,4,8,8");
@@ -636,7 +636,7 @@ static void halves_stay_real(void **state)
 }
 
 /* A target may load an operator on integers, and compute on reals. */
-static void operators_may_run_in_float(void **state)
+TEST(operators_may_run_in_float)
 {
     open_graph();
     const int x = net_input(g, "x", OCT_U8, "1,4,8,8"), s = number(0.1f, false), z = zero(OCT_U8, 0);
@@ -648,7 +648,7 @@ static void operators_may_run_in_float(void **state)
 }
 
 /* OpenVINO multiplies weights of operators on integers as such where they are s8 around zero. */
-static void weights_of_operators_are_centred(void **state)
+TEST(weights_of_operators_are_centred)
 {
     static const struct {
         oct_dtype type, zero_type;
@@ -675,38 +675,4 @@ static void weights_of_operators_are_centred(void **state)
         close_graph();
     }
     oct_target_close(strict);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv_needs_a_quantizer),
-        cmocka_unit_test(wide_quantizers_replace_clamps),
-        cmocka_unit_test(reasons_name_what_is_missing),
-        cmocka_unit_test(sums_join_products),
-        cmocka_unit_test(operators_between_quantizers),
-        cmocka_unit_test(quantizers_are_moved),
-        cmocka_unit_test(files_are_quantized_or_not),
-        cmocka_unit_test(openvino_averages_whole_windows),
-        cmocka_unit_test(openvino_carries_dequantizers),
-        cmocka_unit_test(openvino_moves_strides),
-        cmocka_unit_test(openvino_multiplies_centred_activations),
-        cmocka_unit_test(openvino_joins_sums_of_few_dimensions),
-        cmocka_unit_test(openvino_sums_of_constants),
-        cmocka_unit_test(openvino_sums_of_fixed_dimensions),
-        cmocka_unit_test(openvino_sums_of_biases),
-        cmocka_unit_test(openvino_sums_of_quantized),
-        cmocka_unit_test(openvino_shared_biases),
-        cmocka_unit_test(openvino_sums_behind_functions),
-        cmocka_unit_test(biases_of_other_scales),
-        cmocka_unit_test(weights_of_sums_are_rounded),
-        cmocka_unit_test(clamps_belong_to_layers),
-        cmocka_unit_test(biases_of_bytes),
-        cmocka_unit_test(block_scales_stand_along_columns),
-        cmocka_unit_test(openvino_sums),
-        cmocka_unit_test(halves_stay_real),
-        cmocka_unit_test(operators_may_run_in_float),
-        cmocka_unit_test(weights_of_operators_are_centred),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static const struct {
     { "a{,2}", "a{,2}", true }, /* to RE2 this is text */
 };
 
-static void full_matches(void **state)
+TEST(full_matches)
 {
     for (size_t i = 0; i < OCT_COUNT(cases); i++)
         if (matches(cases[i].pattern, cases[i].text, strlen(cases[i].text)) != cases[i].match)
@@ -80,7 +80,7 @@ static void full_matches(void **state)
 }
 
 /* Patterns that backtracking takes ages for. */
-static void matching_is_linear(void **state)
+TEST(matching_is_linear)
 {
     enum { N = 20000 };
     char *text = oct_alloc(N);
@@ -91,7 +91,7 @@ static void matching_is_linear(void **state)
     oct_free(text);
 }
 
-static void patterns_refused(void **state)
+TEST(patterns_refused)
 {
     static const struct {
         const char *pattern, *says;
@@ -142,7 +142,7 @@ static void cased(const char *from, const char *lower, const char *upper)
     oct_arena_destroy(a);
 }
 
-static void cases_of_letters(void **state)
+TEST(cases_of_letters)
 {
     cased("Monday 7!", "monday 7!", "MONDAY 7!");
     cased("\u00c4\u00f6\u00df\u00d7\u0178", "\u00e4\u00f6\u00df\u00d7\u00ff", "\u00c4\u00d6\u00df\u00d7\u0178");
@@ -203,7 +203,7 @@ static void expect(oct_plan *p, size_t out, int rank, const int64_t *dims, const
 }
 
 /* Gathered, joined, transposed, compared and chosen; and the number of words in between. */
-static void strings_move(void **state)
+TEST(strings_move)
 {
     oct_graph *g = net_graph(20);
     int x = net_input(g, "x", OCT_STRING, "2,2"), row = net_input(g, "row", OCT_S64, "1");
@@ -234,7 +234,7 @@ static void strings_move(void **state)
     oct_graph_destroy(g);
 }
 
-static void casts(void **state)
+TEST(casts)
 {
     oct_graph *g = net_graph(13);
     int s = net_strings(g, "s", "6", (const char *const[]){ "1e3", "-0.1", "+INF", "nan", "-inf", "16777217" });
@@ -303,7 +303,7 @@ static void words(oct_graph *g, const char *name, const char *const *s, int coun
 
 /* ai.onnx.ml.LabelEncoder of strings; of a key that is there twice the last counts. Outcomes by the specification's
  * text. */
-static void labels(void **state)
+TEST(labels)
 {
     static const char *const keys[] = { "a", "", "b", "a" }, *const values[] = { "one", "two", "three", "four" };
     static const int64_t ints[] = { 10, 20, 30, 40 };
@@ -332,7 +332,7 @@ static void labels(void **state)
 }
 
 /* Opset 1 has one list; the other side are its places. */
-static void labels_of_opset_1(void **state)
+TEST(labels_of_opset_1)
 {
     static const char *const classes[] = { "x", "y", "z" };
     oct_graph *g = net_graph(9);
@@ -351,7 +351,7 @@ static void labels_of_opset_1(void **state)
 }
 
 /* Lists of two lengths, none, keys of another type than the input. */
-static void labels_refused(void **state)
+TEST(labels_refused)
 {
     static const char *const keys[] = { "a", "b" };
     static const char *const says[] = { "2 keys and 3 values", "none of the attributes 'values_tensor'",
@@ -377,14 +377,4 @@ static void labels_refused(void **state)
         oct_plan_destroy(p);
         oct_graph_destroy(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(full_matches),     cmocka_unit_test(matching_is_linear), cmocka_unit_test(patterns_refused),
-        cmocka_unit_test(cases_of_letters), cmocka_unit_test(strings_move),       cmocka_unit_test(casts),
-        cmocka_unit_test(labels),           cmocka_unit_test(labels_of_opset_1),  cmocka_unit_test(labels_refused),
-    };
-    return cmocka_run_group_tests_name("strings", tests, NULL, NULL);
 }

@@ -13,6 +13,20 @@ enum { CAP = 1 << 17 };
 static float want[CAP], got[CAP];
 static oct_pool *two; /* threads */
 
+static int set_up(void **state)
+{
+    two = oct_pool_create(2);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    oct_pool_destroy(two);
+    return 0;
+}
+
+TEST_GROUP(set_up, tear_down);
+
 /* ------------------------------------------------------------------ graphs */
 
 /* A convolution of x by random weights, with bias unless it is transposed. */
@@ -157,7 +171,7 @@ static oct_graph *row_behind(const char *a, const char *b, const char *row)
     return g;
 }
 
-static void rows_behind(void **state)
+TEST(rows_behind)
 {
     static const struct {
         const char *a, *b, *row;
@@ -187,7 +201,7 @@ static void rows_behind(void **state)
     }
 }
 
-static void every_path(void **state)
+TEST(every_path)
 {
     for (size_t i = 0; i < 2 * OCT_COUNT(paths); i++) {
         int y, r;
@@ -246,7 +260,7 @@ static void by_loops(const struct path *c, extents xe, extents we, extents ye, c
 
 /* Every path against loops, clamped and not; the summand is an input, which stays as it is, or lies where the result
  * may lie. */
-static void against_loops(void **state)
+TEST(against_loops)
 {
     static float x[CAP], r[CAP], w[CAP], b[128], as_given[CAP];
     for (size_t k = 0; k < 4 * OCT_COUNT(paths); k++) {
@@ -281,7 +295,7 @@ static void against_loops(void **state)
     }
 }
 
-static void which_product(void **state)
+TEST(which_product)
 {
     int x;
     oct_graph *g = start("1,24,9,7", &x); /* two convolutions: the later one takes the sum, under its name */
@@ -323,7 +337,7 @@ static void which_product(void **state)
 }
 
 /* The result takes the place of a summand that ends there. */
-static void one_place(void **state)
+TEST(one_place)
 {
     int x;
     size_t arena[2];
@@ -351,7 +365,7 @@ static void one_place(void **state)
 }
 
 /* Sum bounds its results itself: as a Clip does that stands apart because the sum is shown. */
-static void clamped_sums(void **state)
+TEST(clamped_sums)
 {
     enum { N = 24 * 63 };
     for (int shown = 1; shown >= 0; shown--) {
@@ -379,7 +393,7 @@ static void clamped_sums(void **state)
 
 /* ------------------------------------------------------------------ left alone */
 
-static void left_alone(void **state)
+TEST(left_alone)
 {
     int x, y;
     oct_graph *g = start("1,24,9,7", &x); /* the product is shown */
@@ -414,7 +428,7 @@ static void left_alone(void **state)
 
 /* Quantized values are rounded between the product and the sum; and floats that a product of quantized values gives are
  * added behind it. */
-static void qvals(void **state)
+TEST(qvals)
 {
     for (int quantized = 0; quantized < 2; quantized++) {
         int x;
@@ -444,7 +458,7 @@ static oct_status note(void *arg, size_t tap, const oct_operand *t, oct_err *err
 }
 
 /* A product that is looked at stays; its sum that is looked at does not keep it. */
-static void taps(void **state)
+TEST(taps)
 {
     for (int i = 0; i < 2; i++) {
         int x;
@@ -464,7 +478,7 @@ static void taps(void **state)
 }
 
 /* 16-bit floats are rounded between the product and the sum. */
-static void halves(void **state)
+TEST(halves)
 {
     int x;
     oct_graph *g = start("1,24,9,7", &x);
@@ -478,7 +492,7 @@ static void halves(void **state)
 }
 
 /* A summand that a view shows behind the sum keeps its bytes. */
-static void viewed(void **state)
+TEST(viewed)
 {
     enum { N = 64 };
     int x;
@@ -494,18 +508,4 @@ static void viewed(void **state)
     for (int i = 0; i < N; i++)
         assert_true(got[N + i] == -want[i]);
     oct_graph_destroy(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_behind),   cmocka_unit_test(every_path), cmocka_unit_test(against_loops),
-        cmocka_unit_test(which_product), cmocka_unit_test(one_place),  cmocka_unit_test(clamped_sums),
-        cmocka_unit_test(left_alone),    cmocka_unit_test(qvals),      cmocka_unit_test(taps),
-        cmocka_unit_test(halves),        cmocka_unit_test(viewed),
-    };
-    two = oct_pool_create(2);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    oct_pool_destroy(two);
-    return failed;
 }

@@ -70,7 +70,7 @@ static bool is_power_of_two(float v)
     return frexpf(v, &e) == 0.5f;
 }
 
-static void scales_are_powers_of_two(void **state)
+TEST(scales_are_powers_of_two)
 {
     oct_graph *g = convs("Relu");
     float w[4 * 27];
@@ -99,7 +99,7 @@ static void scales_are_powers_of_two(void **state)
 }
 
 /* Sums have a wider range than what is added. */
-static void results_have_the_scale_of_inputs(void **state)
+TEST(results_have_the_scale_of_inputs)
 {
     for (int same = 0; same < 2; same++) {
         oct_graph *g = net_graph(13);
@@ -117,7 +117,7 @@ static void results_have_the_scale_of_inputs(void **state)
     }
 }
 
-static void parameters_are_fixed(void **state)
+TEST(parameters_are_fixed)
 {
     for (int fixed = 0; fixed < 2; fixed++) {
         oct_graph *g = convs("Sigmoid");
@@ -132,7 +132,7 @@ static void parameters_are_fixed(void **state)
 }
 
 /* A float bias, which gives the mean back that rounded weights take: b + sum (w - wq) E[x]. */
-static void biases_are_real(void **state)
+TEST(biases_are_real)
 {
     for (int correct = 0; correct < 2; correct++) {
         oct_graph *g = convs("Relu");
@@ -166,7 +166,7 @@ static void biases_are_real(void **state)
 
 /* A clamp of what a layer makes on real numbers is left with the layer, also where the layer is given up after samples
  * were measured, when what the clamp reads has no statistics: both keep the reason that they have. */
-static void clamps_stay_with_layers(void **state)
+TEST(clamps_stay_with_layers)
 {
     static const char rounds[] = "types u8*s8\nplacement everywhere\nop Conv static needs-output\nop Relu rounded\n";
     for (int late = 0; late <= 1; late++) {
@@ -196,7 +196,7 @@ static void clamps_stay_with_layers(void **state)
 
 /* Where a table lacks what a rounded node reads, the node is given up, and a float layer before it keeps its own
  * reason. */
-static void float_layers_keep_reasons(void **state)
+TEST(float_layers_keep_reasons)
 {
     oct_graph *g = convs("Softmax");
     work k =
@@ -214,7 +214,7 @@ static void float_layers_keep_reasons(void **state)
 }
 
 /* Of 16 bits is only the first input where the target wants that, also where both are one value. */
-static void others_are_narrow(void **state)
+TEST(others_are_narrow)
 {
     for (int narrow = 0; narrow <= 1; narrow++) {
         oct_graph *g = net_graph(13);
@@ -235,7 +235,7 @@ static void others_are_narrow(void **state)
 
 /* What is of 8 bits is rounded once more for a layer of 16, and the other way round, by quantizers of ONNX's domain
  * where the target has no others. */
-static void types_meet_in_a_second_pair(void **state)
+TEST(types_meet_in_a_second_pair)
 {
     for (int i = 0; i < 4; i++) {
         const bool alone = i & 1, to_wide = i & 2;
@@ -261,7 +261,7 @@ static void types_meet_in_a_second_pair(void **state)
     }
 }
 
-static void readers_have_their_own(void **state)
+TEST(readers_have_their_own)
 {
     static const struct {
         const char *text;
@@ -288,7 +288,7 @@ static void readers_have_their_own(void **state)
 }
 
 /* The weight farthest from 0 becomes 127 steps, or -127: never -128, and the same around 128 of u8. */
-static void weights_are_narrow(void **state)
+TEST(weights_are_narrow)
 {
     static const char *const text[] = { "types u8*s8\nop Conv static\n", "types u8*u8\nop Conv static\n" };
     for (int u8 = 0; u8 < 2; u8++) {
@@ -308,7 +308,7 @@ static void weights_are_narrow(void **state)
 
 /* A real layer between quantizers reads equal scales of channels where ONNX Runtime may load the file, which would
  * round its weights, and what it reads beside others stays one scale for these. Read again, both are one value. */
-static void real_layers_stay_so(void **state)
+TEST(real_layers_stay_so)
 {
     for (int rounds = 0; rounds < 2; rounds++) {
         oct_graph *g = net_graph(13);
@@ -343,7 +343,7 @@ static void real_layers_stay_so(void **state)
 }
 
 /* One channel has no scales that differ in shape from one scale: the rows have some. */
-static void single_channels_stay_real(void **state)
+TEST(single_channels_stay_real)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,3,6,6");
@@ -357,17 +357,4 @@ static void single_channels_stay_real(void **state)
     assert_int_equal(oct_node_int(d, "axis", 1), 2);
     assert_int_equal(g->value[d->in[1]].constant->count, 4); /* rows of 6 behind 3x3 without pads */
     stop(&k, g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scales_are_powers_of_two), cmocka_unit_test(results_have_the_scale_of_inputs),
-        cmocka_unit_test(parameters_are_fixed),     cmocka_unit_test(biases_are_real),
-        cmocka_unit_test(clamps_stay_with_layers),  cmocka_unit_test(float_layers_keep_reasons),
-        cmocka_unit_test(others_are_narrow),        cmocka_unit_test(types_meet_in_a_second_pair),
-        cmocka_unit_test(readers_have_their_own),   cmocka_unit_test(weights_are_narrow),
-        cmocka_unit_test(real_layers_stay_so),      cmocka_unit_test(single_channels_stay_real),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static oct_target *parsed(const char *text)
 
 /* ---- the built-in targets ---- */
 
-static void builtin_targets_have_their_names(void **state)
+TEST(builtin_targets_have_their_names)
 {
     const char *name, *summary;
     size_t n = 0;
@@ -34,7 +34,7 @@ static void builtin_targets_have_their_names(void **state)
 }
 
 /* What each runs, written down apart from the files. */
-static void builtin_targets_run(void **state)
+TEST(builtin_targets_run)
 {
 #define COMMON                                                                                                                    \
     " Conv Gemm MatMul Add Mul Concat Sigmoid LeakyRelu GlobalAveragePool AveragePool MaxPool Reshape Transpose Flatten Squeeze " \
@@ -85,7 +85,7 @@ static const char *reason(const oct_target *t, const oct_graph *g, oct_target_fo
     return runs ? "runs" : why;
 }
 
-static void a_node_runs_or_there_is_a_reason(void **state)
+TEST(a_node_runs_or_there_is_a_reason)
 {
     const oct_target *t = target_named("onnxruntime-x86");
     oct_graph *g = net_graph(18);
@@ -115,7 +115,7 @@ static void a_node_runs_or_there_is_a_reason(void **state)
 }
 
 /* A Transpose that makes the first dimension the last but one, before a product: where the operands' ranks differ. */
-static void traps_are_found_where_they_are(void **state)
+TEST(traps_are_found_where_they_are)
 {
     static const struct {
         int64_t perm[3];
@@ -139,7 +139,7 @@ static void traps_are_found_where_they_are(void **state)
         }
 }
 
-static void reductions_of_scatters_are_traps(void **state)
+TEST(reductions_of_scatters_are_traps)
 {
     static const char *const ops[] = { "ScatterND", "ScatterElements" }, *const how[] = { NULL, "none", "add", "max" };
     for (size_t i = 0; i < OCT_COUNT(ops) * OCT_COUNT(how); i++) {
@@ -156,7 +156,7 @@ static void reductions_of_scatters_are_traps(void **state)
 }
 
 /* Biases of Gemm that ONNX Runtime takes for ones of another scale, where it runs the layer on integers. */
-static void biases_are_traps(void **state)
+TEST(biases_are_traps)
 {
     static const struct {
         const char *op;
@@ -184,7 +184,7 @@ static void biases_are_traps(void **state)
 }
 
 /* Operators on integers that OpenVINO takes scales of wrongly, or does not have. */
-static void spellings_are_traps(void **state)
+TEST(spellings_are_traps)
 {
     static const struct {
         const char *op, *scales;
@@ -209,7 +209,7 @@ static void spellings_are_traps(void **state)
 }
 
 /* What the files of some targets say as a whole, written down apart from them. */
-static void targets_differ(void **state)
+TEST(targets_differ)
 {
     static const struct {
         const char *name;
@@ -246,7 +246,7 @@ static void targets_differ(void **state)
 }
 
 /* What OpenVINO rounds twice: extremes of real numbers that are quantized with a zero point, or behind a Concat. */
-static void quantized_extremes_are_traps(void **state)
+TEST(quantized_extremes_are_traps)
 {
     static const struct {
         const char *op;
@@ -270,7 +270,7 @@ static void quantized_extremes_are_traps(void **state)
     }
 }
 
-static void conditions_compare_attributes(void **state)
+TEST(conditions_compare_attributes)
 {
     oct_target *t = parsed(
         HEAD "op Gather static if axis=0,-2 else it gathers rows alone\nop Concat static if axis=1,absent else no\n");
@@ -294,7 +294,7 @@ static void conditions_compare_attributes(void **state)
 
 /* ---- inheritance ---- */
 
-static void a_target_changes_what_it_inherits(void **state)
+TEST(a_target_changes_what_it_inherits)
 {
     oct_target *t = parsed(
         "name mine\r\nsummary  one more   # no comment \ninherits onnxruntime-x86\ntypes s8*s8\npair-sums exact\n"
@@ -310,7 +310,7 @@ static void a_target_changes_what_it_inherits(void **state)
     oct_target_close(t);
 }
 
-static void properties_are_what_a_file_says(void **state)
+TEST(properties_are_what_a_file_says)
 {
     oct_target *
         none = parsed(HEAD),
@@ -357,7 +357,7 @@ static void properties_are_what_a_file_says(void **state)
 
 /* ---- mistakes ---- */
 
-static void faults_name_place_and_remedy(void **state)
+TEST(faults_name_place_and_remedy)
 {
     static const struct {
         const char *text, *says, *hint;
@@ -455,7 +455,7 @@ static void faults_name_place_and_remedy(void **state)
 
 /* ---- files ---- */
 
-static void files_are_read(void **state)
+TEST(files_are_read)
 {
     char path[] = "/tmp/octet-target-XXXXXX";
     oct_err fault = OCT_ERR_INIT;
@@ -478,7 +478,7 @@ static void files_are_read(void **state)
     assert_string_equal(fault.text, "there is no target 'octett'");
 }
 
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
     oct_err fault = OCT_ERR_INIT;
     oct_target *t = NULL;
@@ -491,26 +491,4 @@ static void memory_runs_out(void **state)
         assert_int_equal(oct_target_open("onnxruntime-vnni", &t, &fault), OCT_ENOMEM);
     }
     oct_alloc_fail_at(0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(builtin_targets_have_their_names),
-        cmocka_unit_test(builtin_targets_run),
-        cmocka_unit_test(a_node_runs_or_there_is_a_reason),
-        cmocka_unit_test(traps_are_found_where_they_are),
-        cmocka_unit_test(reductions_of_scatters_are_traps),
-        cmocka_unit_test(biases_are_traps),
-        cmocka_unit_test(spellings_are_traps),
-        cmocka_unit_test(targets_differ),
-        cmocka_unit_test(quantized_extremes_are_traps),
-        cmocka_unit_test(conditions_compare_attributes),
-        cmocka_unit_test(a_target_changes_what_it_inherits),
-        cmocka_unit_test(properties_are_what_a_file_says),
-        cmocka_unit_test(faults_name_place_and_remedy),
-        cmocka_unit_test(files_are_read),
-        cmocka_unit_test(memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static void check(const oct_method_result *r, const char *want)
 }
 
 /* A number that is worse than without the method stands beside the reason, whichever way is better. */
-static void methods(void **state)
+TEST(methods)
 {
     oct_method_result r = { .method = &method, .ran = true };
     check(&r, "does something");
@@ -55,7 +55,7 @@ static void methods(void **state)
     check(&r, "share of s8 weights 1 (without: 0)");
 }
 
-static void shares(void **state)
+TEST(shares)
 {
     char text[OCT_MACS_TEXT];
     assert_string_equal(oct_macs_text(text, 0), "no multiply-accumulates");
@@ -67,7 +67,7 @@ static void shares(void **state)
 }
 
 /* Neither infinitely many decibels nor a share that is printed as 0.0 or 100.0 %. */
-static void culprits_and_trials(void **state)
+TEST(culprits_and_trials)
 {
     char text[OCT_CULPRITS_TEXT], trial[OCT_TRIAL_TEXT];
     oct_culprits k = { .names = "a", .n = 1, .macs = 0.25, .gain = 7.25 };
@@ -89,7 +89,7 @@ static void culprits_and_trials(void **state)
 
 /* Of a file of 10000 bytes: a table of 4000 and another of 1200 that Gather reads, a matrix of 600, a vector of 40, and
  * scales of 2000. */
-static void bytes_that_stay_float(void **state)
+TEST(bytes_that_stay_float)
 {
     oct_graph *g = net_graph(13);
     oct_arena *a = oct_arena_create();
@@ -123,12 +123,4 @@ static void bytes_that_stay_float(void **state)
     oct_buf_free(&b);
     oct_arena_destroy(a);
     oct_graph_destroy(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(methods), cmocka_unit_test(shares),
-                                        cmocka_unit_test(culprits_and_trials),
-                                        cmocka_unit_test(bytes_that_stay_float) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static size_t field(const oct_flat *f, size_t table, int slot)
     return slot < slots && half(f, layout + 4 + 2 * (size_t)slot) ? table + half(f, layout + 4 + 2 * (size_t)slot) : 0;
 }
 
-static void tables_and_vectors(void **state)
+TEST(tables_and_vectors)
 {
     oct_flat f = { .b = OCT_BUF_INIT };
     size_t at[OCT_FLAT_SLOTS];
@@ -86,7 +86,7 @@ static int conv(oct_graph *g, const char *name, int x, const char *weights)
     return NET_NODE(g, "Conv", name, name, x, net_random(g, w, weights, 3));
 }
 
-static void transposes_cancel(void **state)
+TEST(transposes_cancel)
 {
     char text[400];
     oct_buf notes = OCT_BUF_INIT;
@@ -103,7 +103,7 @@ static void transposes_cancel(void **state)
     oct_graph_destroy(g);
 }
 
-static void what_is_left_is_named(void **state)
+TEST(what_is_left_is_named)
 {
     char text[400];
     oct_buf notes = OCT_BUF_INIT;
@@ -118,7 +118,7 @@ static void what_is_left_is_named(void **state)
 }
 
 /* Channels that are one position each need no TRANSPOSE to become a vector. */
-static void axes_of_one_element(void **state)
+TEST(axes_of_one_element)
 {
     char text[400];
     oct_graph *g = net_graph(13);
@@ -131,7 +131,7 @@ static void axes_of_one_element(void **state)
 
 /* ---- what is refused ---- */
 
-static void names_node_and_remedy(void **state)
+TEST(names_node_and_remedy)
 {
     oct_err said = OCT_ERR_INIT;
     oct_tflite t;
@@ -147,7 +147,7 @@ static void names_node_and_remedy(void **state)
 }
 
 /* Sizes are added before anything is written; the constants' bytes are not looked at. */
-static void two_gigabytes(void **state)
+TEST(two_gigabytes)
 {
     oct_err said = OCT_ERR_INIT;
     uint64_t bytes = 0;
@@ -171,7 +171,7 @@ static void two_gigabytes(void **state)
 }
 
 /* Every allocation fails in turn. */
-static void without_memory(void **state)
+TEST(without_memory)
 {
     oct_graph *g = net_graph(13);
     const int x = net_input(g, "x", OCT_F32, "N,4,8,9");
@@ -195,15 +195,4 @@ static void without_memory(void **state)
     }
     assert_true(n > 10);
     oct_graph_destroy(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_and_vectors),    cmocka_unit_test(transposes_cancel),
-        cmocka_unit_test(what_is_left_is_named), cmocka_unit_test(axes_of_one_element),
-        cmocka_unit_test(names_node_and_remedy), cmocka_unit_test(two_gigabytes),
-        cmocka_unit_test(without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,7 @@ static void same_operator(const oct_tfl_operator *a, const oct_tfl_operator *b)
         assert_int_equal(oct_tfl_option(b, a->field[i].slot, -77), (int32_t)a->field[i].bits);
 }
 
-static void reads_what_was_written(void **state)
+TEST(reads_what_was_written)
 {
     oct_graph *g = network();
     oct_arena *arena = oct_arena_create();
@@ -152,7 +152,7 @@ static void reads_what_was_written(void **state)
 }
 
 /* Bytes at any address: what has to be aligned is copied. */
-static void reads_bytes_of_any_alignment(void **state)
+TEST(reads_bytes_of_any_alignment)
 {
     const file f = a_file();
     uint8_t *moved = oct_alloc(f.size + 3);
@@ -190,7 +190,7 @@ static oct_status graph_of(const void *data, size_t size, oct_graph **g, oct_buf
 
 /* Each byte in turn gets other values, and the file ends at each place: a model or an error with a remedy. So it is for
  * the graph, which holds. */
-static void any_byte_may_be_wrong(void **state)
+TEST(any_byte_may_be_wrong)
 {
     const file f = a_file();
     static const uint8_t by[] = { 1, 0x80, 0xff };
@@ -240,7 +240,7 @@ static void refuse(const oct_tfl_model *m, const char *text)
 }
 
 /* What is inconsistent is named. */
-static void names_what_is_wrong(void **state)
+TEST(names_what_is_wrong)
 {
     oct_graph *g = network();
     oct_tflite t;
@@ -287,7 +287,7 @@ static const char *operators(const oct_graph *g, char dst[400])
 }
 
 /* The inputs and outputs are as they were, and transposes that the file needs are gone. */
-static void graph_is_that_which_was_written(void **state)
+TEST(graph_is_that_which_was_written)
 {
     oct_graph *g = network(), *read;
     oct_buf notes = OCT_BUF_INIT;
@@ -314,7 +314,7 @@ static void graph_is_that_which_was_written(void **state)
 }
 
 /* Integers are the reals that they mean, between their borders; weights keep their bytes and scales. */
-static void integers_become_reals(void **state)
+TEST(integers_become_reals)
 {
     const file f = a_file();
     oct_graph *g;
@@ -338,7 +338,7 @@ static void integers_become_reals(void **state)
     oct_free(f.data);
 }
 
-static void without_memory(void **state)
+TEST(without_memory)
 {
     const file f = a_file();
     oct_status s = OCT_ENOMEM;
@@ -357,18 +357,4 @@ static void without_memory(void **state)
     }
     assert_true(n > 1);
     oct_free(f.data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_was_written),
-        cmocka_unit_test(reads_bytes_of_any_alignment),
-        cmocka_unit_test(any_byte_may_be_wrong),
-        cmocka_unit_test(names_what_is_wrong),
-        cmocka_unit_test(graph_is_that_which_was_written),
-        cmocka_unit_test(integers_become_reals),
-        cmocka_unit_test(without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,22 @@ enum { CAP = 1 << 19 };
 static float want[CAP], got[CAP];
 static oct_pool *pools[3];
 
+static int set_up(void **state)
+{
+    pools[1] = oct_pool_create(2);
+    pools[2] = oct_pool_create(3);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    oct_pool_destroy(pools[1]);
+    oct_pool_destroy(pools[2]);
+    return 0;
+}
+
+TEST_GROUP(set_up, tear_down);
+
 static int rounded(oct_graph *g, const char *name, int x, float scale, uint8_t zero)
 {
     char names[4][32];
@@ -87,7 +103,7 @@ static void check(oct_graph *g, size_t steps)
 }
 
 /* Sections of one head, of some rows of a head (the last are fewer), and of heads that share a mask by row. */
-static void attentions(void **state)
+TEST(attentions)
 {
     check(attention("2,3,150,16", "2,3,16,131", "2,3,131,24", "2,1,1,131"), 6);
     check(attention("1,2,301,8", "1,2,8,260", "1,2,260,8", "1,1,301,260"), 6);
@@ -95,13 +111,13 @@ static void attentions(void **state)
 }
 
 /* One matrix of keys and values for all heads; queries of one row each. */
-static void shared_matrices(void **state)
+TEST(shared_matrices)
 {
     check(attention("2,8,60,16", "16,131", "1,1,131,24", "2,1,60,131"), 6);
     check(attention("64,24,1,8", "64,24,8,130", "64,24,130,8", "64,1,1,130"), 6);
 }
 
-static void tails(void **state)
+TEST(tails)
 {
     check(tail("2,45,600", "600"), 6);
     check(tail("97,700", "700"), 6);
@@ -109,14 +125,14 @@ static void tails(void **state)
 }
 
 /* Small tensors stay in the cache as they are. */
-static void small_tensors(void **state)
+TEST(small_tensors)
 {
     check(tail("2,10,60", "60"), 0);
     check(attention("1,2,20,8", "1,2,8,20", "1,2,20,8", "20"), 0);
 }
 
 /* Each sample of a batch alone: other sections. */
-static void batches(void **state)
+TEST(batches)
 {
     static const char *const three[] = { "3,4,150,16", "3,4,16,131", "3,4,131,24", "3,1,1,131" }, *const one[] = {
         "1,4,150,16", "1,4,16,131", "1,4,131,24", "1,1,1,131"
@@ -144,7 +160,7 @@ static void batches(void **state)
 }
 
 /* The time of the steps in tiles is theirs. */
-static void profiles(void **state)
+TEST(profiles)
 {
     oct_graph *g = attention("2,3,150,16", "2,3,16,131", "2,3,131,24", "2,1,1,131");
     static float in[4][1 << 16];
@@ -161,18 +177,4 @@ static void profiles(void **state)
         oct_plan_destroy(p);
     }
     oct_graph_destroy(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attentions),    cmocka_unit_test(shared_matrices), cmocka_unit_test(tails),
-        cmocka_unit_test(small_tensors), cmocka_unit_test(batches),         cmocka_unit_test(profiles),
-    };
-    pools[1] = oct_pool_create(2);
-    pools[2] = oct_pool_create(3);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    oct_pool_destroy(pools[1]);
-    oct_pool_destroy(pools[2]);
-    return failed;
 }

@@ -85,7 +85,7 @@ static void check_type(oct_dtype t)
     oct_graph_destroy(g);
 }
 
-static void types(void **state)
+TEST(types)
 {
     check_type(OCT_F16);
     check_type(OCT_BF16);
@@ -93,7 +93,7 @@ static void types(void **state)
 }
 
 /* What is finite in float64 stays so. */
-static void doubles(void **state)
+TEST(doubles)
 {
     oct_graph *g = net_graph(17);
     const double big[] = { DBL_MAX, -1e300, INFINITY, 0.1 };
@@ -108,7 +108,7 @@ static void doubles(void **state)
 }
 
 /* A float32 graph is left alone. */
-static void nothing(void **state)
+TEST(nothing)
 {
     oct_graph *g = net_graph(17);
     net_output(g, NET_NODE(g, "Neg", "neg", "y", net_input(g, "x", OCT_F32, "4")));
@@ -120,10 +120,4 @@ static void nothing(void **state)
     assert_int_equal(w.widest, OCT_UNDEFINED);
     assert_int_equal(g->n_value, values);
     oct_graph_destroy(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(types), cmocka_unit_test(doubles), cmocka_unit_test(nothing) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

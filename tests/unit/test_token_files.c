@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+TEST_GROUP(folder_make, folder_remove);
+
 static const int64_t free2[2] = { -1, -1 }, four[2] = { -1, 4 };
 static const oct_input_desc text[] = { { "input_ids", OCT_S64, 2, free2 },
                                        { "attention_mask", OCT_S64, 2, free2 },
@@ -89,7 +91,7 @@ static void fails(const char *spec, const char *steps, const oct_input_desc *in,
     "\xef\xbb\xbf{\"input_ids\": [5, 6], \"label\": 2}\r\n\n{\"input_ids\":[7,8],\"attention_mask\":[1,0],\"note\":\"a\"}\n[ 1, 2, 3 ]\n \t\n" \
     "{\"position_ids\": [9], \"input_ids\": [4]}"
 
-static void lines_of_json(void **state)
+TEST(lines_of_json)
 {
     const char *path = folder_text("a.jsonl", LINES);
     gives(path, NULL, text, 4, 8, "5 6,7 8;1 1,1 0;0 1,0 1;0 0,0 0|1 2 3;1 1 1;0 1 2;0 0 0|4;1;9;0|");
@@ -99,7 +101,7 @@ static void lines_of_json(void **state)
     gives(path, "pad-id=3", short_ids, 2, 8, "5 6 3 3,7 8 3 3,1 2 3 3,4 3 3 3;1 1 0 0,1 1 0 0,1 1 1 0,1 0 0 0|");
 }
 
-static void labels_and_shards(void **state)
+TEST(labels_and_shards)
 {
     const char *spec = folder_text("a.jsonl", LINES), *steps = NULL;
     oct_source *s;
@@ -127,14 +129,14 @@ static void labels_and_shards(void **state)
     oct_source_close(s);
 }
 
-static void lines_of_ids(void **state)
+TEST(lines_of_ids)
 {
     const char *path = folder_text("a.txt", "1 2,3\n10\t 11 12\n\n4294967296");
     gives(path, NULL, text, 2, 8, "1 2 3,10 11 12;1 1 1,1 1 1|4.29497e+09;1|");
     gives(folder_text("b.ndjson", "[200]\n[1]"), "length=2:pad-id=255", bytes, 1, 8, "200 255,1 255|");
 }
 
-static void streams(void **state)
+TEST(streams)
 {
     static const uint16_t u[] = { 1, 65535, 3, 4, 5 };
     static const int64_t l[] = { 7, (int64_t)1 << 40, 9, 10 };
@@ -155,7 +157,7 @@ static void streams(void **state)
     fails(file("e.bin", "", 0), "ids=u16:length=6:pad-id=0", text, 1, OCT_EMALFORMED, "0 token ids");
 }
 
-static void broken_lines(void **state)
+TEST(broken_lines)
 {
     static const struct {
         const char *name, *text, *part;
@@ -194,7 +196,7 @@ static void broken_lines(void **state)
     fails(three, NULL, one, 2, OCT_EMALFORMED, "nothing for input 'b'");
 }
 
-static void long_lines(void **state)
+TEST(long_lines)
 {
     const size_t n = (4 << 20) + 100;
     char *t = malloc(n);
@@ -206,7 +208,7 @@ static void long_lines(void **state)
     free(t);
 }
 
-static void a_step_for_others(void **state)
+TEST(a_step_for_others)
 {
     const char *root = getenv("OCT_SOURCE");
     fails(folder_text("x.txt", "1 2"), "frame=2", text, 1, OCT_EMALFORMED, "for recordings");
@@ -230,7 +232,7 @@ static void a_step_for_others(void **state)
     oct_buf_free(&b);
 }
 
-static void broken_ones_are_counted(void **state)
+TEST(broken_ones_are_counted)
 {
     const char *spec = folder_text("x.jsonl", "{\"input_ids\": [1]}\n{\n[3]\nx\n[4]"), *steps = NULL;
     oct_source_options o = asks(&spec, &steps, text, 1);
@@ -276,7 +278,7 @@ static oct_status encode(const char *path, int64_t ids[16], size_t *n, oct_err *
 }
 
 /* xx is a, a b a are joined, c stands alone, <s> is found in the text, and one stands in front. */
-static void a_tokenizer(void **state)
+TEST(a_tokenizer)
 {
     static const int64_t want[] = { 5, 4, 2, 5, 1, 0 };
     const char *path = folder_text("tokenizer.json", small);
@@ -300,16 +302,4 @@ static void a_tokenizer(void **state)
         assert_int_equal(st, OCT_ENOMEM);
     }
     assert_true(fail > 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_json),     cmocka_unit_test(labels_and_shards),
-        cmocka_unit_test(lines_of_ids),      cmocka_unit_test(streams),
-        cmocka_unit_test(broken_lines),      cmocka_unit_test(long_lines),
-        cmocka_unit_test(a_step_for_others), cmocka_unit_test(broken_ones_are_counted),
-        cmocka_unit_test(a_tokenizer),
-    };
-    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

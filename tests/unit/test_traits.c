@@ -65,7 +65,7 @@ static counted loop_conv(const conv *c)
     return n;
 }
 
-static void convolutions(void **state)
+TEST(convolutions)
 {
     const conv all[] = {
         { 1, 3, 9, 7, 8, 3, 3, 1, 1, 1, 1 },   { 2, 3, 9, 7, 8, 3, 2, 1, 2, 1, 0 },
@@ -113,7 +113,7 @@ static counted loop_transposed(const conv *c)
     return n;
 }
 
-static void transposed_convolutions(void **state)
+TEST(transposed_convolutions)
 {
     const conv all[] = {
         { 1, 3, 5, 4, 5, 3, 3, 1, 2, 1, 1 }, { 2, 4, 6, 6, 32, 2, 2, 1, 2, 1, 0 },
@@ -148,7 +148,7 @@ static counted loop_matrices(int64_t batch, int64_t m, int64_t n, int64_t k)
     return c;
 }
 
-static void matrices(void **state)
+TEST(matrices)
 {
     const struct {
         const char *a, *b;
@@ -168,7 +168,7 @@ static void matrices(void **state)
         }
 }
 
-static void gemms(void **state)
+TEST(gemms)
 {
     for (int i = 0; i < 4; i++) {
         const bool a = i & 1, b = i & 2;
@@ -181,7 +181,7 @@ static void gemms(void **state)
     }
 }
 
-static void matrices_with_alpha(void **state)
+TEST(matrices_with_alpha)
 {
     for (int i = 0; i < 4; i++) {
         const bool a = i & 1, b = i & 2;
@@ -197,7 +197,7 @@ static void matrices_with_alpha(void **state)
 }
 
 /* Of packed weights the data say how deep they are. */
-static void packed_blocks(void **state)
+TEST(packed_blocks)
 {
     uint8_t qvals[3 * 2 * 8] = { 0 };
     oct_graph *g = net_graph(13);
@@ -213,7 +213,7 @@ static void packed_blocks(void **state)
 
 /* ---- recurrent ---- */
 
-static void recurrences(void **state)
+TEST(recurrences)
 {
     enum { STEPS = 7, BATCH = 3, INPUTS = 9, HIDDEN = 5, DIRS = 2, GATES = 4 };
     counted c = { .depth = INPUTS };
@@ -238,7 +238,7 @@ static void recurrences(void **state)
 
 /* ---- what is not known ---- */
 
-static void free_dimensions(void **state)
+TEST(free_dimensions)
 {
     oct_graph *g = net_graph(13); /* a free batch counts as one */
     net_output(g, NET_NODE(g, "Conv", "conv", "y", net_input(g, "x", OCT_F32, "N,2,5,5"),
@@ -278,7 +278,7 @@ static void free_dimensions(void **state)
 }
 
 /* More than 63 bits hold is said so, and does not wrap. */
-static void huge_work(void **state)
+TEST(huge_work)
 {
     oct_graph *g = net_graph(13);
     NET_NODE(g, "MatMul", "mm", "y", net_input(g, "a", OCT_F32, "4294967296,4294967296"),
@@ -307,7 +307,7 @@ static int64_t place(const oct_weight_layout *l, int64_t group, int64_t o, int64
 
 /* Against the indices of ONNX: W[out][in of the group][taps] of Conv, W[in][out of the group][taps] of
  * ConvTranspose. */
-static void kernel_layouts(void **state)
+TEST(kernel_layouts)
 {
     enum { GROUPS = 3, OUTS = 2, INS = 4, TAPS = 5 };
     const oct_weight_layout l = layout_of("Conv", "group", GROUPS, 3, (const int64_t[]){ GROUPS * OUTS, INS, TAPS });
@@ -334,7 +334,7 @@ static void kernel_layouts(void **state)
                 }
 }
 
-static void matrix_layouts(void **state)
+TEST(matrix_layouts)
 {
     enum { OUTS = 3, INS = 4 };
     const oct_weight_layout plain = layout_of("Gemm", "transB", 0, 2, (const int64_t[]){ INS, OUTS });
@@ -367,7 +367,7 @@ static void matrix_layouts(void **state)
     assert_int_equal(oct_input_channel(&vector, 2), 2);
 }
 
-static void depthwise(void **state)
+TEST(depthwise)
 {
     const struct {
         const char *op;
@@ -386,7 +386,7 @@ static void depthwise(void **state)
 }
 
 /* What would divide by nothing, or has no channels at all, has no layout. */
-static void hostile_layouts(void **state)
+TEST(hostile_layouts)
 {
     const oct_op *kernel = oct_op_find("", "Conv", 13), *add = oct_op_find("", "Add", 13);
     oct_attr none = { .name = "group", .type = OCT_ATTR_INT, .i = 0 };
@@ -406,7 +406,7 @@ static void hostile_layouts(void **state)
 }
 
 /* A graph may have tensors of more dimensions than operators take. */
-static void many_dimensions(void **state)
+TEST(many_dimensions)
 {
     oct_dim d[OCT_MAX_RANK + 1];
     int a;
@@ -420,16 +420,4 @@ static void many_dimensions(void **state)
     assert_int_equal(oct_node_macs(g, net_last), 0);
     assert_int_equal(oct_node_depth(g, net_last), 2);
     oct_graph_destroy(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions),    cmocka_unit_test(transposed_convolutions), cmocka_unit_test(matrices),
-        cmocka_unit_test(gemms),           cmocka_unit_test(matrices_with_alpha),     cmocka_unit_test(packed_blocks),
-        cmocka_unit_test(recurrences),     cmocka_unit_test(free_dimensions),         cmocka_unit_test(huge_work),
-        cmocka_unit_test(kernel_layouts),  cmocka_unit_test(matrix_layouts),          cmocka_unit_test(depthwise),
-        cmocka_unit_test(hostile_layouts), cmocka_unit_test(many_dimensions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static int32_t bounded(uint64_t *seed)
 
 /* Rounding once is the nearest integer to the product, half up. Rounding twice is at most one away, and not always the
  * same. In float it is the nearest one, too. */
-static void test_rescale(void **state)
+TEST(test_rescale)
 {
     uint64_t seed = 1;
     int apart = 0;
@@ -48,9 +48,8 @@ static void test_rescale(void **state)
     assert_true(apart > 20);
 }
 
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
-    (void)state;
     const oct_rescale one = oct_rescaling_float.of(1, 1, 1), fixed = oct_rescaling_double.of(1, 1, 1);
     assert_int_equal(oct_rescaling_float.to(&one, INT32_MIN, -5, -128, 127), -128);
     assert_int_equal(oct_rescaling_float.to(&one, INT32_MAX, -5, -128, 127), 127);
@@ -66,9 +65,8 @@ static void test_bounds(void **state)
     assert_int_equal(oct_rescale_fixed(1e-40).multiplier, 0);
 }
 
-static void test_fixed_point(void **state)
+TEST(test_fixed_point)
 {
-    (void)state;
     for (int i = 0; i <= 4000; i++) {
         const double x = -i / 260.0;
         const int32_t q = (int32_t)lround(x * (1 << 26)), p = (int32_t)lround(x * (1 << 27));
@@ -82,7 +80,7 @@ static void test_fixed_point(void **state)
     assert_int_equal(oct_fixed_tanh(0, 4), 0);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
     const oct_twin *t;
     oct_err e = OCT_ERR_INIT;
@@ -96,7 +94,7 @@ static void test_names(void **state)
 }
 
 /* A model whose shapes and options do not fit is an error that names the operator, whatever they are. */
-static void test_unfit(void **state)
+TEST(test_unfit)
 {
     static const float scale[1] = { 0.5F };
     static const int32_t zero[1] = { 3 };
@@ -128,13 +126,4 @@ static void test_unfit(void **state)
             assert_null(r);
             assert_non_null(strstr(e.text, "'y'"));
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rescale), cmocka_unit_test(test_bounds), cmocka_unit_test(test_fixed_point),
-        cmocka_unit_test(test_names),   cmocka_unit_test(test_unfit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static size_t unfold(oct_graph *g, int y, size_t *saved)
 
 /* Three functions of one table save two tables together, though each alone would save nothing; the table is there
  * once. */
-static void together(void **state)
+TEST(together)
 {
     int x, t;
     size_t saved;
@@ -65,7 +65,7 @@ static void together(void **state)
 
 /* One function of a table saves nothing, of one that stays anyway it does; in a quarter it would cost less than the
  * table. */
-static void alone(void **state)
+TEST(alone)
 {
     static const struct {
         const char *name;
@@ -84,7 +84,7 @@ static void alone(void **state)
 }
 
 /* A matrix four times beside itself, in a quarter and whole: the source counts once. */
-static void repeated(void **state)
+TEST(repeated)
 {
     for (int quarter = 0; quarter < 2; quarter++) {
         int x, t;
@@ -98,7 +98,7 @@ static void repeated(void **state)
 }
 
 /* A chain of nodes from small numbers, of which an inner value is read, too: both are computed by one chain. */
-static void chain(void **state)
+TEST(chain)
 {
     const int64_t shape[2] = { SIDE, SIDE };
     int x, t;
@@ -114,7 +114,7 @@ static void chain(void **state)
 }
 
 /* Only one part of a Split is read: the others have values of their own. */
-static void parts(void **state)
+TEST(parts)
 {
     int x, t;
     size_t saved;
@@ -134,7 +134,7 @@ static void parts(void **state)
 }
 
 /* Both parts of a Split are read, and come from one node. */
-static void both_parts(void **state)
+TEST(both_parts)
 {
     int x, t, second;
     size_t saved;
@@ -154,7 +154,7 @@ static void both_parts(void **state)
 }
 
 /* The branches of an If compute from a table outside, which only they read. */
-static void nested(void **state)
+TEST(nested)
 {
     static const char *const op[2] = { "Neg", "Exp" };
     int x, t;
@@ -175,13 +175,4 @@ static void nested(void **state)
     assert_int_equal(unfold(g, y, &saved), 2);
     assert_true(saved > 0 && saved < BYTES);
     oct_graph_destroy(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(together), cmocka_unit_test(alone),      cmocka_unit_test(repeated), cmocka_unit_test(chain),
-        cmocka_unit_test(parts),    cmocka_unit_test(both_parts), cmocka_unit_test(nested),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
