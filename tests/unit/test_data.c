@@ -11,6 +11,7 @@
 #include "data/pictures/image.h"
 #include "data/source/sample_sum.h"
 #include "data/readers/stream.h"
+#include "source_case.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -121,24 +122,6 @@ static oct_source *open_one(const char *spec, const char *steps, const oct_input
     return open_with(spec, steps, in, 1, (oct_source_options){ 0 });
 }
 
-/* Opening or reading fails with this status; the message and its hint hold `part`. */
-static void fails(const char *spec, const char *steps, const oct_input_desc *in, oct_status want, const char *part)
-{
-    oct_source *s = NULL;
-    oct_err err = OCT_ERR_INIT;
-    oct_source_options o = {
-        .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = steps ? 1 : 0, .inputs = in, .n_inputs = 1
-    };
-    oct_batch b = OCT_BATCH_INIT;
-    oct_status st = oct_source_open(&o, &s, &err);
-    while (st == OCT_OK && (st = oct_source_next(s, 4, &b, &err)) == OCT_OK && b.n) {
-    }
-    if (st != want || (!strstr(err.text, part) && !strstr(err.hint, part)))
-        fail_msg("%s: status %d, '%s' / '%s', expected %d and '%s'", spec, st, err.text, err.hint, want, part);
-    oct_batch_free(&b);
-    oct_source_close(s);
-}
-
 static const int64_t rows32[3] = { -1, 3, 2 }, nchw[4] = { -1, 3, -1, -1 }, gray_nchw[4] = { -1, 1, -1, -1 };
 
 /* Where steps put a picture, against numbers worked out by hand. */
@@ -241,14 +224,15 @@ TEST(npy_forms)
             assert_true(((float *)a.data)[i] == (float)i);
         oct_array_free(&a);
     }
-    fails(at("big.npy"), NULL, input(OCT_F32, 3, rows32), OCT_EUNSUPPORTED, "big-endian");
-    fails(at("nan.npy"), NULL, input(OCT_F32, 3, rows32), OCT_ENUMERIC, "nan.npy[2]: NaN for input 'x' at index 2");
-    fails(at("x_f4.npy"), NULL, input(OCT_S64, 3, rows32), OCT_EUNSUPPORTED, "float32");
-    fails(at("x_f4.npy"), NULL, input(OCT_F32, 3, (int64_t[]){ -1, 3, 5 }), OCT_EMALFORMED, "[1,3,2]");
-    fails(at("x_f4.npy"), NULL, input(OCT_F32, 1, (int64_t[]){ -1 }), OCT_EMALFORMED, "[4,3,2]");
-    fails(at("absent.npy"), NULL, input(OCT_F32, 3, rows32), OCT_EIO, "absent.npy");
-    fails(at("x_f4.npy"), "men=3", input(OCT_F32, 3, rows32), OCT_EUSAGE, "did you mean 'mean'");
-    fails(at("x_f4.npy"), "resize=8", input(OCT_F32, 3, rows32), OCT_EMALFORMED, "pictures");
+    source_fails(at("big.npy"), NULL, input(OCT_F32, 3, rows32), 1, OCT_EUNSUPPORTED, "big-endian");
+    source_fails(at("nan.npy"), NULL, input(OCT_F32, 3, rows32), 1, OCT_ENUMERIC,
+                 "nan.npy[2]: NaN for input 'x' at index 2");
+    source_fails(at("x_f4.npy"), NULL, input(OCT_S64, 3, rows32), 1, OCT_EUNSUPPORTED, "float32");
+    source_fails(at("x_f4.npy"), NULL, input(OCT_F32, 3, (int64_t[]){ -1, 3, 5 }), 1, OCT_EMALFORMED, "[1,3,2]");
+    source_fails(at("x_f4.npy"), NULL, input(OCT_F32, 1, (int64_t[]){ -1 }), 1, OCT_EMALFORMED, "[4,3,2]");
+    source_fails(at("absent.npy"), NULL, input(OCT_F32, 3, rows32), 1, OCT_EIO, "absent.npy");
+    source_fails(at("x_f4.npy"), "men=3", input(OCT_F32, 3, rows32), 1, OCT_EUSAGE, "did you mean 'mean'");
+    source_fails(at("x_f4.npy"), "resize=8", input(OCT_F32, 3, rows32), 1, OCT_EMALFORMED, "pictures");
 }
 
 TEST(shards_and_limits)
@@ -326,7 +310,8 @@ TEST(npz_feeds_several_inputs)
         oct_batch_free(&b);
         oct_source_close(s);
     }
-    fails(at("stored.npz"), NULL, &(oct_input_desc){ "y", OCT_F32, 3, one }, OCT_EMALFORMED, "no array for input 'y'");
+    source_fails(at("stored.npz"), NULL, &(oct_input_desc){ "y", OCT_F32, 3, one }, 1, OCT_EMALFORMED,
+                 "no array for input 'y'");
 }
 
 /* Sample i is i, and its state 100 + i. */
@@ -625,12 +610,12 @@ TEST(steps_apply_in_order)
     oct_batch_free(&b);
     oct_source_close(s);
     oct_array_free(&w);
-    fails(at("rgb.png"), NULL, input(OCT_F32, 4, (int64_t[]){ -1, 3, 24, 24 }), OCT_EMALFORMED, "crop=24x24");
-    fails(at("rgb.png"), "crop=64", input(OCT_F32, 4, nchw), OCT_EMALFORMED, "resize=64");
-    fails(at("rgb.png"), "precrop=64", input(OCT_F32, 4, nchw), OCT_EMALFORMED, "smaller than precrop=64x64");
-    fails(at("rgb.png"), "mean=1,2", input(OCT_F32, 4, nchw), OCT_EUSAGE, "2 numbers");
-    fails(at("rgb.png"), "unit", input(OCT_U8, 4, nchw), OCT_EUSAGE, "uint8");
-    fails(at("rgb.png"), NULL, input(OCT_F32, 4, gray_nchw), OCT_EMALFORMED, "order=gray");
+    source_fails(at("rgb.png"), NULL, input(OCT_F32, 4, (int64_t[]){ -1, 3, 24, 24 }), 1, OCT_EMALFORMED, "crop=24x24");
+    source_fails(at("rgb.png"), "crop=64", input(OCT_F32, 4, nchw), 1, OCT_EMALFORMED, "resize=64");
+    source_fails(at("rgb.png"), "precrop=64", input(OCT_F32, 4, nchw), 1, OCT_EMALFORMED, "smaller than precrop=64x64");
+    source_fails(at("rgb.png"), "mean=1,2", input(OCT_F32, 4, nchw), 1, OCT_EUSAGE, "2 numbers");
+    source_fails(at("rgb.png"), "unit", input(OCT_U8, 4, nchw), 1, OCT_EUSAGE, "uint8");
+    source_fails(at("rgb.png"), NULL, input(OCT_F32, 4, gray_nchw), 1, OCT_EMALFORMED, "order=gray");
 #endif
 }
 
@@ -737,24 +722,24 @@ TEST(folders_lists_and_shards)
     gives(at("classes"), at("list.csv"), 3, classes, (int64_t[]){ 3, -1, 5 }); /* by file name */
     write_file(folder_path("y.csv"), "label\n7\n8\n9\n", 12);
     gives(at("classes"), folder_path("y.csv"), 3, classes, (int64_t[]){ 7, 8, 9 });
-    fails(at("list.csv"), NULL, input(OCT_S64, 2, rows32), OCT_EMALFORMED, "cannot feed");
+    source_fails(at("list.csv"), NULL, input(OCT_S64, 2, rows32), 1, OCT_EMALFORMED, "cannot feed");
 #ifdef OCT_HAVE_ARCHIVE
     static const char *const shard[] = { "tar:d/000", "tar:d/001", "tar:d/002" };
     gives(at("shard-000.tar"), NULL, 3, shard, (int64_t[]){ 3, 4, 5 });
     gives(at("shard-{000..000}.tar"), NULL, 3, shard, (int64_t[]){ 3, 4, 5 });
     gives(at("shard-*.tar"), NULL, 3, shard, (int64_t[]){ 3, 4, 5 });
-    fails(at("shard-{000..001}.tar"), NULL, input(OCT_F32, 4, nchw), OCT_EIO, "shard-001.tar");
+    source_fails(at("shard-{000..001}.tar"), NULL, input(OCT_F32, 4, nchw), 1, OCT_EIO, "shard-001.tar");
     char pipe[600];
     snprintf(pipe, sizeof pipe, "pipe:gzip -c '%s'", at("shard-000.tar"));
     static const char *const piped[] = { ":d/000", ":d/001", ":d/002" };
     gives(pipe, NULL, 3, piped, (int64_t[]){ 3, 4, 5 });
-    fails("pipe:exit 9", NULL, input(OCT_F32, 4, nchw), OCT_EIO, "pipe:exit 9: the command failed (exit 9)");
-    fails("pipe:exit 0", NULL, input(OCT_F32, 4, nchw), OCT_EIO, "the command delivered nothing");
+    source_fails("pipe:exit 9", NULL, input(OCT_F32, 4, nchw), 1, OCT_EIO, "pipe:exit 9: the command failed (exit 9)");
+    source_fails("pipe:exit 0", NULL, input(OCT_F32, 4, nchw), 1, OCT_EIO, "the command delivered nothing");
 #endif
 #endif
-    fails(at("case/test_data_set_0/output_0.txt"), NULL, input(OCT_F32, 4, nchw), OCT_EIO, "output_0.txt");
+    source_fails(at("case/test_data_set_0/output_0.txt"), NULL, input(OCT_F32, 4, nchw), 1, OCT_EIO, "output_0.txt");
     mkdir(folder_path("empty"), 0700);
-    fails(folder_path("empty"), NULL, input(OCT_F32, 4, nchw), OCT_EMALFORMED, "no samples");
+    source_fails(folder_path("empty"), NULL, input(OCT_F32, 4, nchw), 1, OCT_EMALFORMED, "no samples");
 }
 
 TEST(test_cases)
@@ -777,7 +762,7 @@ TEST(bad_samples_are_counted)
     snprintf(line, sizeof line, "file,label\n%s,1\nbad.png,2\n%s,3\n", at("rgb.png"), at("rgb.png"));
     write_file(folder_path("bad.png"), "\x89PNG\r\n\x1a\nrest", 12);
     write_file(folder_path("bad.csv"), line, strlen(line));
-    fails(folder_path("bad.csv"), NULL, input(OCT_F32, 4, nchw), OCT_EMALFORMED, "bad.png: broken PNG");
+    source_fails(folder_path("bad.csv"), NULL, input(OCT_F32, 4, nchw), 1, OCT_EMALFORMED, "bad.png: broken PNG");
     oct_source *s =
         open_with(folder_path("bad.csv"), NULL, input(OCT_F32, 4, nchw), 1, (oct_source_options){ .skip_bad = true });
     oct_batch b = OCT_BATCH_INIT;
@@ -1070,8 +1055,8 @@ TEST(claims_beyond_the_bytes)
     e[12] = (uint8_t)(e - d);
     e[16] = (uint8_t)(d - zip);
     write_file(folder_path("t.npz"), zip, (size_t)(e - zip) + 22);
-    fails(folder_path("t.npz"), NULL, input(OCT_F32, 3, rows32), OCT_EMALFORMED,
-          "16 bytes cannot hold array 'x' of 1099511627776");
+    source_fails(folder_path("t.npz"), NULL, input(OCT_F32, 3, rows32), 1, OCT_EMALFORMED,
+                 "16 bytes cannot hold array 'x' of 1099511627776");
     unlink(folder_path("t.npz"));
 }
 

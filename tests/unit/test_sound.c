@@ -6,6 +6,7 @@
 #include "data/data.h"
 #include "data/data_config.h"
 #include "data/sound/resample.h"
+#include "source_case.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -43,23 +44,6 @@ static oct_source *open_sound(const char *spec, const char *steps, const oct_inp
     if (oct_source_open(&o, &s, &err) != OCT_OK)
         fail_msg("%s: %s", spec, err.text);
     return s;
-}
-
-static void fails(const char *spec, const char *steps, const oct_input_desc *in, oct_status want, const char *part)
-{
-    oct_source *s = NULL;
-    oct_err err = OCT_ERR_INIT;
-    oct_batch b = OCT_BATCH_INIT;
-    const oct_source_options o = {
-        .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = steps != NULL, .inputs = in, .n_inputs = 1
-    };
-    oct_status st = oct_source_open(&o, &s, &err);
-    while (st == OCT_OK && (st = oct_source_next(s, 4, &b, &err)) == OCT_OK && b.n) {
-    }
-    if (st != want || (!strstr(err.text, part) && !strstr(err.hint, part)))
-        fail_msg("%s: status %d, '%s' / '%s', expected %d and '%s'", spec, st, err.text, err.hint, want, part);
-    oct_batch_free(&b);
-    oct_source_close(s);
 }
 
 /* Real numbers of any float type from an .npy: channel k of [n][channels], or their mean for -1. */
@@ -129,7 +113,7 @@ TEST(other_rates)
     equals("mono16.wav", "rate=16000", "mono16.16000.npy", 0, 0x1p-24);
     equals("mono16.wav", "rate=44100", "mono16.44100.npy", 0, 0x1p-24);
     equals("mono16.wav", "rate=8000", "mono16.8000.npy", 0, 0x1p-24);
-    fails(DATA "mono16.wav", "rate=1048573", &wave2, OCT_EUNSUPPORTED, "filter would be too long");
+    source_fails(DATA "mono16.wav", "rate=1048573", &wave2, 1, OCT_EUNSUPPORTED, "filter would be too long");
 }
 
 /* Writes a WAV of n bytes that claims this many samples a second, and gives its path. */
@@ -157,7 +141,7 @@ TEST(claimed_rates)
 {
     oct_resampler r;
     size_t computed = 0;
-    fails(claiming(1, 1000), "rate=16000", &wave2, OCT_EUNSUPPORTED, "more than 64 for each");
+    source_fails(claiming(1, 1000), "rate=16000", &wave2, 1, OCT_EUNSUPPORTED, "more than 64 for each");
     oct_source *s = open_sound(claiming(250, 1000), "rate=16000", &wave2, 0);
     oct_batch b = OCT_BATCH_INIT;
     assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
@@ -441,30 +425,31 @@ TEST(feature_faults)
 {
     const oct_input_desc mel = { "x", OCT_F32, 3, (int64_t[]){ -1, 80, 3000 } },
                          endless = { "x", OCT_F32, 3, (int64_t[]){ -1, 80, INT64_MAX / 4 } };
-    fails(DATA "mono16.wav", "log-mel=80", &mel, OCT_EMALFORMED, "add rate=16000");
-    fails(DATA "mono16.wav", "fbank=80", &mel, OCT_EMALFORMED,
-          "has 22050 samples a second, and features are computed at");
-    fails(DATA "mono16.wav", "rate=16000:log-mel=128", &mel, OCT_EMALFORMED, "is a dimension of the input");
-    fails(DATA "mono16.wav", "rate=16000:log-mel=80", &endless, OCT_EMALFORMED, "");
-    fails(DATA "mono16.wav", "rate=16000:fbank=80:frame-length=50", &(oct_input_desc){ "x", OCT_F32, 3, free3 },
-          OCT_EMALFORMED, "509 samples at 16000 a second are too few for a frame");
-    fails(DATA "mono16.wav", "rate=16000:fbank=80", &(oct_input_desc){ "x", OCT_F32, 1, time2 }, OCT_EMALFORMED,
-          "need an input of 2 to");
-    fails("testdata/data/x_f4.npy", "log-mel=80", &(oct_input_desc){ "x", OCT_F32, 3, (int64_t[]){ -1, 3, 2 } },
-          OCT_EMALFORMED, "are for recordings");
+    source_fails(DATA "mono16.wav", "log-mel=80", &mel, 1, OCT_EMALFORMED, "add rate=16000");
+    source_fails(DATA "mono16.wav", "fbank=80", &mel, 1, OCT_EMALFORMED,
+                 "has 22050 samples a second, and features are computed at");
+    source_fails(DATA "mono16.wav", "rate=16000:log-mel=128", &mel, 1, OCT_EMALFORMED, "is a dimension of the input");
+    source_fails(DATA "mono16.wav", "rate=16000:log-mel=80", &endless, 1, OCT_EMALFORMED, "");
+    source_fails(DATA "mono16.wav", "rate=16000:fbank=80:frame-length=50", &(oct_input_desc){ "x", OCT_F32, 3, free3 },
+                 1, OCT_EMALFORMED, "509 samples at 16000 a second are too few for a frame");
+    source_fails(DATA "mono16.wav", "rate=16000:fbank=80", &(oct_input_desc){ "x", OCT_F32, 1, time2 }, 1,
+                 OCT_EMALFORMED, "need an input of 2 to");
+    source_fails("testdata/data/x_f4.npy", "log-mel=80", &(oct_input_desc){ "x", OCT_F32, 3, (int64_t[]){ -1, 3, 2 } },
+                 1, OCT_EMALFORMED, "are for recordings");
 }
 
 TEST(faults)
 {
-    fails(DATA "alaw.wav", NULL, &wave2, OCT_EUNSUPPORTED, "alaw.wav: its samples are A-law");
-    fails(DATA "short.wav", "frame=10", &wave2, OCT_EMALFORMED,
-          "short.wav: cut short: 100 bytes of samples, the header says 120");
-    fails(DATA "none.wav", NULL, &wave2, OCT_EMALFORMED, "none.wav: holds no samples");
-    fails(DATA "mono16.wav", "channel=1", &wave2, OCT_EMALFORMED, "has 1 channel, and channel=1 is asked for");
-    fails(DATA "mono16.wav", "hop=3", &wave2, OCT_EUSAGE, "hop=3 without frame=");
-    fails(DATA "mono16.wav", NULL, &(oct_input_desc){ "x", OCT_F32, 2, (int64_t[]){ 1, 512 } }, OCT_EMALFORMED,
-          "frame= and hop=");
-    fails(DATA "mono16.wav", "resize=8", &wave2, OCT_EMALFORMED, "are for pictures");
-    fails("testdata/data/x_f4.npy", "rate=8000", &(oct_input_desc){ "x", OCT_F32, 3, (int64_t[]){ -1, 3, 2 } },
-          OCT_EMALFORMED, "are for recordings");
+    source_fails(DATA "alaw.wav", NULL, &wave2, 1, OCT_EUNSUPPORTED, "alaw.wav: its samples are A-law");
+    source_fails(DATA "short.wav", "frame=10", &wave2, 1, OCT_EMALFORMED,
+                 "short.wav: cut short: 100 bytes of samples, the header says 120");
+    source_fails(DATA "none.wav", NULL, &wave2, 1, OCT_EMALFORMED, "none.wav: holds no samples");
+    source_fails(DATA "mono16.wav", "channel=1", &wave2, 1, OCT_EMALFORMED,
+                 "has 1 channel, and channel=1 is asked for");
+    source_fails(DATA "mono16.wav", "hop=3", &wave2, 1, OCT_EUSAGE, "hop=3 without frame=");
+    source_fails(DATA "mono16.wav", NULL, &(oct_input_desc){ "x", OCT_F32, 2, (int64_t[]){ 1, 512 } }, 1,
+                 OCT_EMALFORMED, "frame= and hop=");
+    source_fails(DATA "mono16.wav", "resize=8", &wave2, 1, OCT_EMALFORMED, "are for pictures");
+    source_fails("testdata/data/x_f4.npy", "rate=8000", &(oct_input_desc){ "x", OCT_F32, 3, (int64_t[]){ -1, 3, 2 } },
+                 1, OCT_EMALFORMED, "are for recordings");
 }

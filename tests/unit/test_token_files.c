@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "data/data.h"
 #include "data/text/tokenizer.h"
+#include "source_case.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,22 +68,6 @@ static void gives(const char *spec, const char *steps, const oct_input_desc *in,
         fail_msg("%s", err.text);
     assert_string_equal(oct_buf_str(&got), want);
     oct_buf_free(&got);
-    oct_batch_free(&b);
-    oct_source_close(s);
-}
-
-static void fails(const char *spec, const char *steps, const oct_input_desc *in, size_t n, oct_status want,
-                  const char *part)
-{
-    oct_source *s = NULL;
-    oct_err err = OCT_ERR_INIT;
-    oct_batch b = OCT_BATCH_INIT;
-    const oct_source_options o = asks(&spec, &steps, in, n);
-    oct_status st = oct_source_open(&o, &s, &err);
-    while (st == OCT_OK && (st = oct_source_next(s, 4, &b, &err)) == OCT_OK && b.n) {
-    }
-    if (st != want || (!strstr(err.text, part) && !strstr(err.hint, part)))
-        fail_msg("%s: status %d, '%s' / '%s', expected %d and '%s'", spec, st, err.text, err.hint, want, part);
     oct_batch_free(&b);
     oct_source_close(s);
 }
@@ -149,12 +134,12 @@ TEST(streams)
     gives(file("b.bin", "\1\377", 2), "ids=u8:length=1", text, 1, 8, "1,255|");
     gives(file("i.bin", (int32_t[]){ 3, 1 << 30 }, 8), "ids=i32:length=2", text, 1, 8, "3 1.07374e+09|");
     path = file("u.bin", u, sizeof u);
-    fails(path, "length=2", text, 1, OCT_EUSAGE, "ids=u16");
-    fails(path, "ids=u16", text, 1, OCT_EUSAGE, "length=");
-    fails(path, "ids=u32:length=2", text, 1, OCT_EMALFORMED, "10 bytes are not whole token ids of 4");
-    fails(path, "ids=u16:length=6", text, 1, OCT_EMALFORMED, "pad-id=");
-    fails(path, "ids=u16:length=2", bytes, 1, OCT_ENUMERIC, "does not fit uint8");
-    fails(file("e.bin", "", 0), "ids=u16:length=6:pad-id=0", text, 1, OCT_EMALFORMED, "0 token ids");
+    source_fails(path, "length=2", text, 1, OCT_EUSAGE, "ids=u16");
+    source_fails(path, "ids=u16", text, 1, OCT_EUSAGE, "length=");
+    source_fails(path, "ids=u32:length=2", text, 1, OCT_EMALFORMED, "10 bytes are not whole token ids of 4");
+    source_fails(path, "ids=u16:length=6", text, 1, OCT_EMALFORMED, "pad-id=");
+    source_fails(path, "ids=u16:length=2", bytes, 1, OCT_ENUMERIC, "does not fit uint8");
+    source_fails(file("e.bin", "", 0), "ids=u16:length=6:pad-id=0", text, 1, OCT_EMALFORMED, "0 token ids");
 }
 
 TEST(broken_lines)
@@ -181,19 +166,19 @@ TEST(broken_lines)
         { "x.txt", "[]", "no tokens" },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++)
-        fails(folder_text(cases[i].name, cases[i].text), NULL, text, 2, OCT_EMALFORMED, cases[i].part);
-    fails(file("z.txt", "1 \0 2", 5), NULL, text, 1, OCT_EMALFORMED, "character 3");
+        source_fails(folder_text(cases[i].name, cases[i].text), NULL, text, 2, OCT_EMALFORMED, cases[i].part);
+    source_fails(file("z.txt", "1 \0 2", 5), NULL, text, 1, OCT_EMALFORMED, "character 3");
     const char *three = folder_text("x.txt", "1 2 3\n1 2 3 4 5");
-    fails(three, NULL, short_ids, 2, OCT_EMALFORMED, "pad-id=");
-    fails(three, "pad-id=0", short_ids, 2, OCT_EMALFORMED, "length=4");
-    fails(three, "length=5:pad-id=0", short_ids, 2, OCT_EMALFORMED, "takes 4 tokens");
-    fails(three, "length=4", text, 1, OCT_EMALFORMED, "pad-id=");
+    source_fails(three, NULL, short_ids, 2, OCT_EMALFORMED, "pad-id=");
+    source_fails(three, "pad-id=0", short_ids, 2, OCT_EMALFORMED, "length=4");
+    source_fails(three, "length=5:pad-id=0", short_ids, 2, OCT_EMALFORMED, "takes 4 tokens");
+    source_fails(three, "length=4", text, 1, OCT_EMALFORMED, "pad-id=");
     const oct_input_desc odd[] = { { "a", OCT_S64, 2, free2 }, { "b", OCT_S64, 2, free2 } },
                          one[] = { { "input_ids", OCT_S64, 2, free2 }, { "b", OCT_S64, 2, free2 } };
     const oct_input_desc picture = { "image", OCT_F32, 4, (int64_t[]){ -1, 3, 4, 4 } };
-    fails(three, NULL, &picture, 1, OCT_EUNSUPPORTED, "'image' is [?,3,4,4]");
-    fails(three, NULL, odd, 2, OCT_EUNSUPPORTED, "input_ids");
-    fails(three, NULL, one, 2, OCT_EMALFORMED, "nothing for input 'b'");
+    source_fails(three, NULL, &picture, 1, OCT_EUNSUPPORTED, "'image' is [?,3,4,4]");
+    source_fails(three, NULL, odd, 2, OCT_EUNSUPPORTED, "input_ids");
+    source_fails(three, NULL, one, 2, OCT_EMALFORMED, "nothing for input 'b'");
 }
 
 TEST(long_lines)
@@ -204,17 +189,17 @@ TEST(long_lines)
     memset(t, '1', n);
     for (size_t i = 1; i < n; i += 2)
         t[i] = ' ';
-    fails(file("long.txt", t, n), NULL, text, 1, OCT_EMALFORMED, ".bin");
+    source_fails(file("long.txt", t, n), NULL, text, 1, OCT_EMALFORMED, ".bin");
     free(t);
 }
 
 TEST(a_step_for_others)
 {
     const char *root = getenv("OCT_SOURCE");
-    fails(folder_text("x.txt", "1 2"), "frame=2", text, 1, OCT_EMALFORMED, "for recordings");
+    source_fails(folder_text("x.txt", "1 2"), "frame=2", text, 1, OCT_EMALFORMED, "for recordings");
     if (root)
         assert_int_equal(chdir(root), 0);
-    fails("testdata/data/x_i8.npy", "length=2", text, 1, OCT_EMALFORMED, "files of token ids");
+    source_fails("testdata/data/x_i8.npy", "length=2", text, 1, OCT_EMALFORMED, "files of token ids");
     static const char *const wrong[] = { "length=0",  "length=-1", "length=2x", "length=9999999",
                                          "pad-id=-1", "pad-id=",   "ids=f32",   "ids=" };
     oct_steps steps = { 0 }, again = { 0 };
