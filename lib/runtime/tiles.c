@@ -5,6 +5,7 @@
 #include "runtime/plan_int.h"
 
 #include "base/io.h"
+#include "kernels/rows.h"
 #include "ops/core/elem.h"
 
 #include <string.h>
@@ -211,7 +212,7 @@ static oct_status prepare_section(oct_plan *p, const rt_tiles *t, int64_t rows, 
                 s->in[k] = o;
             }
         OCT_TRY_WITHIN(oct_step_prepare(s, &prep, err), err, "node '%s' (%s)", s->node->name, s->node->op);
-        if (!oct_add_size(used, (s->scratch + 63) & ~(size_t)63, &used))
+        if (!oct_add_size(used, oct_round_up(s->scratch, 64), &used))
             return oct_nomem(err);
     }
     *scratch = used > *scratch ? used : *scratch;
@@ -286,7 +287,7 @@ static void shrink(oct_plan *p, const rt_tiles *t)
                 continue;
             rt_buffer *b = &p->buffer[buffer_of(s->out[k])];
             const oct_operand *x = k == 0 ? overwritten(p, t, i) : NULL;
-            b->lane = (bytes_of(o) + 63) & ~(size_t)63;
+            b->lane = oct_round_up(bytes_of(o), 64);
             b->bytes = b->lane * threads;
             if (x && p->buffer[rt_root(p, buffer_of(x))].lane == b->lane)
                 b->alias = rt_root(p, buffer_of(x));
@@ -367,7 +368,7 @@ static oct_status run_section(void *arg, size_t item, size_t thread, oct_err *er
         const double begin = j->p->profile ? oct_now() : 0;
         OCT_TRY_WITHIN(oct_step_run(s, &r, err), err, "node '%s' (%s)", s->node->name, s->node->op);
         l->seconds[i] += j->p->profile ? oct_now() - begin : 0;
-        scratch += (s->scratch + 63) & ~(size_t)63;
+        scratch += oct_round_up(s->scratch, 64);
     }
     return OCT_OK;
 }

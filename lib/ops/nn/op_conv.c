@@ -1,5 +1,6 @@
 /* Conv, ConvTranspose and ConvInteger: 1-D to 3-D, float and 8-bit, over the convolution kernels. */
 #include "kernels/conv/conv.h"
+#include "kernels/rows.h"
 #include "ops/core/anyprod.h"
 #include "ops/core/packed.h"
 #include "ops/nn/conv_f64.h"
@@ -188,11 +189,6 @@ static oct_status geometry(const oct_step *s, oct_conv_geom *g, oct_err *err)
     return oct_conv_geom_check(g, err);
 }
 
-static size_t rounded(size_t n)
-{
-    return (n + 63) & ~(size_t)63;
-}
-
 /* Memory for packed weights: the plan's when they are constant, else the head of the scratch. */
 static oct_status place_weights(conv_state *c, oct_step *s, const oct_prep *p, size_t packed, size_t scratch,
                                 oct_err *err)
@@ -202,7 +198,7 @@ static oct_status place_weights(conv_state *c, oct_step *s, const oct_prep *p, s
         s->scratch = scratch;
         return c->weights ? OCT_OK : oct_nomem(err);
     }
-    c->scratch_at = rounded(packed);
+    c->scratch_at = oct_round_up(packed, 64);
     if (!oct_add_size(c->scratch_at, scratch, &s->scratch))
         return oct_nomem(err);
     return OCT_OK;
@@ -369,7 +365,7 @@ static oct_status conv_integer_prepare(oct_step *s, const oct_prep *p, oct_err *
         s->kernel = oct_qconv_kernel_name(&c->q);
         return OCT_OK;
     }
-    c->scratch_at = rounded(c->q.packed_size);
+    c->scratch_at = oct_round_up(c->q.packed_size, 64);
     return oct_add_size(c->scratch_at, c->q.scratch_size, &s->scratch) ? OCT_OK : oct_nomem(err);
 }
 

@@ -5,6 +5,7 @@
  * B [batch][k][n] or [batch][n][k], and the result is [batch][m][n]. */
 #include "kernels/binary.h"
 #include "kernels/reduce.h"
+#include "kernels/rows.h"
 #include "kernels/sgemm/sgemm.h"
 #include "ops/core/anyprod.h"
 #include "ops/core/infer.h"
@@ -114,7 +115,7 @@ static oct_status take_scratch(einsum *s, int64_t count, size_t elem, size_t *of
     size_t bytes;
     *offset = s->scratch;
     if (!oct_mul_size((size_t)count, elem, &bytes) || bytes > SIZE_MAX / 4 ||
-        !oct_add_size(s->scratch, (bytes + 63) & ~(size_t)63, &s->scratch))
+        !oct_add_size(s->scratch, oct_round_up(bytes, 64), &s->scratch))
         return oct_fail(err, OCT_ENOMEM, "the intermediate tensors are too large");
     return OCT_OK;
 }
@@ -305,7 +306,7 @@ static oct_status prepare_gemm(einsum *s, stage *g, int threads, oct_err *err)
     if (s->type != OCT_F32 || (g->m == 1 && g->n == 1 && g->k == 1))
         return OCT_OK;
     OCT_TRY(oct_sgemm_prepare(&g->gemm, (size_t)g->m, (size_t)g->n, (size_t)g->k, threads, err));
-    g->packed = (g->gemm.packed_size + 63) & ~(size_t)63;
+    g->packed = oct_round_up(g->gemm.packed_size, 64);
     OCT_TRY(take_scratch(s, 1, g->packed, &g->packed_at, err));
     return take_scratch(s, 1, g->gemm.scratch_size, &g->kernel_at, err);
 }

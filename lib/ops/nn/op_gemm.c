@@ -9,6 +9,7 @@
 #include "ops/nn/product.h"
 
 #include "kernels/layout.h"
+#include "kernels/rows.h"
 
 #include <assert.h>
 #include <math.h>
@@ -59,7 +60,7 @@ static oct_status gemm_infer(const oct_infer *c, oct_err *err)
 static size_t take(size_t *at, size_t bytes)
 {
     size_t here = *at;
-    *at += (bytes + 63) & ~(size_t)63;
+    *at += oct_round_up(bytes, 64);
     return here;
 }
 
@@ -253,7 +254,7 @@ static oct_status gemm_run(const oct_step *s, const oct_run *r, oct_err *err)
     void *weights = g->weights;
     if (!weights) {
         weights = scratch + g->at_b;
-        pack_b(g, s->in[1]->data, (float *)(scratch + g->at_b + ((g->s.packed_size + 63) & ~(size_t)63)), weights);
+        pack_b(g, s->in[1]->data, (float *)(scratch + g->at_b + oct_round_up(g->s.packed_size, 64)), weights);
     }
     if (g->trans_a) {
         oct_transpose_2d(r->pool, a, 1, (size_t)g->k, (size_t)g->m, sizeof(float), scratch + g->at_a);

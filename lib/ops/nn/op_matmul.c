@@ -1,6 +1,7 @@
 /* MatMul (float and 8-bit) and MatMulInteger, with NumPy's broadcasting of leading dimensions. */
 #include "kernels/bgemm/bgemm.h"
 #include "kernels/qgemm/qgemm.h"
+#include "kernels/rows.h"
 #include "kernels/sgemm/sgemm.h"
 #include "ops/core/anyprod.h"
 #include "ops/core/packed.h"
@@ -97,9 +98,9 @@ static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p
         size = m->q.packed_size;
         kernel = m->q.scratch_size;
     }
-    m->packed = (size + 63) & ~(size_t)63;
+    m->packed = oct_round_up(size, 64);
     bool fixed = b->constant && (m->kind != MATMUL_S32 || s->n_in < 4 || !s->in[3] || s->in[3]->constant);
-    m->lane = (kernel + (fixed ? 0 : m->packed) + 63) & ~(size_t)63;
+    m->lane = oct_round_up(kernel + (fixed ? 0 : m->packed), 64);
     if (!oct_mul_size(m->lane, m->apart ? (size_t)p->threads : 1, &s->scratch))
         return oct_nomem(err);
     m->q.fast_pack = !fixed || p->fast_pack;

@@ -1,5 +1,6 @@
 /* com.microsoft.FusedMatMul: alpha * op(A) * op(B), where op may transpose the last two dimensions. */
 #include "kernels/layout.h"
+#include "kernels/rows.h"
 #include "kernels/sgemm/sgemm.h"
 #include "kernels/unary.h"
 #include "ops/nn/matmul.h"
@@ -69,9 +70,9 @@ static oct_status fused_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     oct_operand a = transposed(s->in[0], f->trans_a), b = transposed(s->in[1], f->trans_b);
     OCT_TRY(oct_matmul_read(&f->g, &a, &b, p->arena, err));
     OCT_TRY(oct_sgemm_prepare(&f->s, (size_t)f->g.m, (size_t)f->g.n, (size_t)f->g.k, p->threads, err));
-    f->packed = (f->s.packed_size + 63) & ~(size_t)63;
+    f->packed = oct_round_up(f->s.packed_size, 64);
     size_t all, transposed_a = f->trans_a ? (size_t)s->in[0]->count * sizeof(float) : 0;
-    f->at_packed = (transposed_a + 63) & ~(size_t)63;
+    f->at_packed = oct_round_up(transposed_a, 64);
     f->at_kernel = f->at_packed + (s->in[1]->constant ? 0 : f->packed);
     s->scratch = f->at_kernel + f->s.scratch_size;
     if (!s->in[1]->constant)

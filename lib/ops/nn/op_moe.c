@@ -7,6 +7,7 @@
 
 #include "kernels/math.h"
 #include "kernels/nbits/nbits.h"
+#include "kernels/rows.h"
 #include "kernels/sgemm/sgemm.h"
 #include "kernels/unary.h"
 #include "ops/core/infer.h"
@@ -180,7 +181,7 @@ static oct_status pack_layer(const moe_state *st, moe_layer *l, const oct_step *
     const oct_nbits_weights by_rows = { .qvals = w->data, .scale = q ? q->data : NULL, .zero = z ? z->data : NULL };
     size_t bytes, all;
     OCT_TRY(oct_sgemm_prepare(&l->f, 0, l->n, l->k, p->threads, err));
-    l->stride = (l->f.packed_size + 63) & ~(size_t)63;
+    l->stride = oct_round_up(l->f.packed_size, 64);
     if (!w->constant)
         return OCT_OK;
     float *real = NULL;
@@ -203,7 +204,7 @@ static bool reserve(size_t *total, size_t *at, size_t n, size_t m, size_t size)
     size_t bytes;
     *at = *total;
     return oct_mul_size(n, m, &bytes) && oct_mul_size(bytes, size, &bytes) && bytes < SIZE_MAX / 16 &&
-           (*total += (bytes + 63) & ~(size_t)63) < SIZE_MAX / 2;
+           (*total += oct_round_up(bytes, 64)) < SIZE_MAX / 2;
 }
 
 static oct_status plan_scratch(moe_state *st, oct_step *s, oct_err *err)

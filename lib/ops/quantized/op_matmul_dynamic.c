@@ -6,6 +6,7 @@
 #include "kernels/half.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/quantize.h"
+#include "kernels/rows.h"
 #include "ops/core/packed.h"
 #include "ops/nn/matmul.h"
 
@@ -39,7 +40,7 @@ static const oct_operand *input(const oct_step *s, int slot)
 static size_t take(size_t *at, size_t bytes)
 {
     size_t here = *at;
-    *at += (bytes + 63) & ~(size_t)63;
+    *at += oct_round_up(bytes, 64);
     return here;
 }
 
@@ -91,7 +92,7 @@ static oct_status plan_memory(dyn_state *d, oct_step *s, const oct_prep *p, oct_
     size_t at = 0, all;
     if (!(d->zero = oct_arena_calloc(p->arena, (size_t)d->n_zero, sizeof *d->zero)))
         return oct_nomem(err);
-    d->packed = (d->q.packed_size + 63) & ~(size_t)63;
+    d->packed = oct_round_up(d->q.packed_size, 64);
     const bool fixed = s->in[1]->constant && (!bz || bz->constant);
     d->q.fast_pack = !fixed;
     if (fixed) {

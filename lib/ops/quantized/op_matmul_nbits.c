@@ -3,6 +3,7 @@
  * weights are constant, in order (no g_idx) and have whole zero points. B may be quantized in blocks (operand->q)
  * instead of B, scales and zero points; then the node is the product as ONNX has it. */
 #include "kernels/nbits/nbits.h"
+#include "kernels/rows.h"
 #include "ops/core/block_matrix.h"
 #include "ops/core/infer.h"
 #include "ops/core/packed.h"
@@ -179,8 +180,8 @@ static oct_status plan_scratch(nbits_state *st, oct_step *s, oct_err *err)
     if (!oct_mul_size(f->n * sizeof(float), f->k, &real) || real > SIZE_MAX / 4)
         return oct_nomem(err);
     st->at_real = 0;
-    st->at_packed = st->packed ? 0 : (real + 63) & ~(size_t)63;
-    st->at_kernel = st->at_packed + (st->packed ? 0 : (st->f.packed_size + 63) & ~(size_t)63);
+    st->at_packed = st->packed ? 0 : oct_round_up(real, 64);
+    st->at_kernel = st->at_packed + (st->packed ? 0 : oct_round_up(st->f.packed_size, 64));
     s->scratch = st->at_kernel + (st->packs ? st->q.scratch_size : st->f.scratch_size);
     return OCT_OK;
 }

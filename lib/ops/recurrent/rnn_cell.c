@@ -4,23 +4,19 @@
 #include "kernels/binary.h"
 #include "kernels/quantize.h"
 #include "kernels/rnn.h"
+#include "kernels/rows.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ products */
 
-static size_t whole(size_t bytes)
-{
-    return (bytes + 63) & ~(size_t)63;
-}
-
 oct_status oct_rnn_mat_f32(oct_rnn_mat *m, size_t n, size_t k, size_t rows, int threads, oct_err *err)
 {
     *m = (oct_rnn_mat){ .n = n, .k = k };
     OCT_TRY(oct_sgemm_prepare(&m->s, rows, n, k, threads, err));
-    m->packed_size = whole(m->s.packed_size);
-    m->scratch_size = whole(m->s.scratch_size);
+    m->packed_size = oct_round_up(m->s.packed_size, 64);
+    m->scratch_size = oct_round_up(m->s.scratch_size, 64);
     return OCT_OK;
 }
 
@@ -32,8 +28,9 @@ oct_status oct_rnn_mat_dynamic(oct_rnn_mat *m, size_t n, size_t k, size_t rows, 
     OCT_TRY(oct_qgemm_prepare(&m->q, rows, n, k, OCT_U8, type, threads, err));
     if (!oct_mul_size(rows, k, &bytes) || bytes > SIZE_MAX / 4)
         return oct_nomem(err);
-    m->packed_size = whole(m->q.packed_size);
-    m->scratch_size = whole(bytes) + whole(n * sizeof(float)) + whole(m->q.scratch_size);
+    m->packed_size = oct_round_up(m->q.packed_size, 64);
+    m->scratch_size =
+        oct_round_up(bytes, 64) + oct_round_up(n * sizeof(float), 64) + oct_round_up(m->q.scratch_size, 64);
     return OCT_OK;
 }
 
@@ -49,12 +46,12 @@ static void run_dynamic(const oct_rnn_mat *m, oct_pool *pool, size_t rows, const
                         const float *bias, const float *add, size_t lda, float *c, size_t ldc, char *scratch)
 {
     uint8_t *qvals = (uint8_t *)scratch, zero;
-    float *mult = (float *)(scratch + whole(rows * m->k)), scale;
+    float *mult = (float *)(scratch + oct_round_up(rows * m->k, 64)), scale;
     oct_dynamic_quantize_u8(pool, a, rows * m->k, qvals, &scale, &zero);
     oct_binary_f32(NULL, OCT_BINARY_MUL, m->scale, (ptrdiff_t)m->scale_step, &scale, 0, mult, m->n);
     oct_qout out = { .kind = OCT_QOUT_F32, .mult = mult, .bias = rows == 1 && add ? add : bias };
     oct_qgemm_run(&m->q, pool, rows, qvals, m->k, zero, packed, NULL, &out, c, ldc,
-                  (char *)mult + whole(m->n * sizeof(float)));
+                  (char *)mult + oct_round_up(m->n * sizeof(float), 64));
     for (size_t i = 0; add && rows > 1 && i < rows; i++)
         for (size_t j = 0; j < m->n; j++)
             c[i * ldc + j] += add[i * lda + j];

@@ -2,6 +2,7 @@
  * ArgMin. */
 #include "kernels/math.h"
 #include "kernels/reduce.h"
+#include "kernels/rows.h"
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
 #include "ops/core/nd.h"
@@ -208,11 +209,6 @@ static void gather_rows(const oct_operand *x, const geometry *g, void *dst, cons
     oct_nd_run(&d, r->pool, gather_row, &w);
 }
 
-static size_t round64(size_t n)
-{
-    return (n + 63) & ~(size_t)63;
-}
-
 /* Scratch: the gathered input, then f32 results when the output is not f32. */
 static oct_status rows_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
@@ -220,7 +216,7 @@ static oct_status rows_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE)
         return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[0]->dtype));
     if (!oct_dtype_bytes(gathered_type(s->in[0]->dtype), s->in[0]->count, &in) ||
-        !oct_dtype_bytes(OCT_F64, s->out[0]->count, &out) || !oct_add_size(round64(in), out, &s->scratch))
+        !oct_dtype_bytes(OCT_F64, s->out[0]->count, &out) || !oct_add_size(oct_round_up(in, 64), out, &s->scratch))
         return oct_fail(err, OCT_EUNSUPPORTED, "the tensor is too large");
     return OCT_OK;
 }
@@ -395,7 +391,7 @@ static oct_status reduce_run(const oct_step *s, const oct_run *r, oct_err *err)
             reduce_row(&w, row);
         return OCT_OK;
     }
-    size_t in_bytes = round64((size_t)x->count * sizeof(float));
+    size_t in_bytes = oct_round_up((size_t)x->count * sizeof(float), 64);
     float *out = y->dtype == OCT_F32 ? y->data : (float *)(void *)((uint8_t *)r->scratch + in_bytes);
     oct_reduce_f32(r->pool, op, r->scratch, (size_t)y->count, (size_t)g.n, 1, out);
     if (y->dtype != OCT_F32)

@@ -3,6 +3,7 @@
  * For a block of output pixels the values under all taps are interpolated into rows [tap][channel of the group]; a
  * product with the weights follows. Channels last, one to three spatial dimensions. */
 #include "kernels/sgemm/sgemm.h"
+#include "kernels/rows.h"
 #include "ops/core/args.h"
 #include "ops/nn/window.h"
 #include "ops/vision/sample.h"
@@ -135,7 +136,7 @@ static oct_status deform_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     size_t row;
     d->threads = p->threads;
     OCT_TRY(oct_sgemm_prepare(&d->gemm, 0, (size_t)d->outputs, (size_t)depth, 1, err));
-    d->packed = (d->gemm.packed_size + 63) & ~(size_t)63;
+    d->packed = oct_round_up(d->gemm.packed_size, 64);
     if (s->in[W]->constant)
         OCT_TRY(pack_weights(s, d, p, err));
     const bool fixed = d->weights != NULL;
@@ -147,7 +148,7 @@ static oct_status deform_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         !take(&d->slot, d->gemm.scratch_size, &d->kernel_at) || !take(&d->slot, row, &d->rows_at) ||
         !oct_mul_size(d->slot, (size_t)p->threads, &all) || !take(&s->scratch, all, &d->kernel_at))
         return oct_nomem(err);
-    d->rows_at = d->kernel_at + (d->gemm.scratch_size + 63) / 64 * 64;
+    d->rows_at = d->kernel_at + oct_round_up(d->gemm.scratch_size, 64);
     return OCT_OK;
 }
 

@@ -1,5 +1,6 @@
 /* Resize and Upsample: nearest, linear and cubic, every coordinate mode, axis by axis. */
 #include "kernels/layout.h"
+#include "kernels/rows.h"
 #include "ops/core/elem.h"
 #include "ops/core/infer.h"
 #include "ops/core/q8.h"
@@ -415,7 +416,7 @@ static oct_status resize_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     largest = st->doubles && s->in[0]->count > largest ? s->in[0]->count : largest;
     if (!oct_dtype_bytes(st->doubles ? OCT_F64 : s->in[0]->dtype, largest, &bytes) || bytes > SIZE_MAX / 4)
         return oct_nomem(err);
-    st->half = (bytes + 63) & ~(size_t)63;
+    st->half = oct_round_up(bytes, 64);
     s->scratch = st->n > 1 || st->doubles ? 2 * st->half : 0;
     return OCT_OK;
 }
