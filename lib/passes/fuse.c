@@ -13,7 +13,7 @@ static const oct_tensor *float_const(const oct_graph *g, int value)
 
 static bool bias_fits(const oct_graph *g, const oct_node *n, int slot, int64_t channels)
 {
-    if (!slot || n->n_in <= slot || n->in[slot] < 0)
+    if (!slot || oct_input_at(n, slot) < 0)
         return true;
     const oct_tensor *b = float_const(g, n->in[slot]);
     return b && b->count == channels && b->rank >= 1 && b->dims[b->rank - 1] == channels &&
@@ -137,7 +137,7 @@ static oct_status scaled_weights(oct_graph *g, const oct_layer *l, const float *
 static oct_status affine_bias(oct_graph *g, const oct_layer *l, const float *scale, const float *shift, oct_err *err)
 {
     const oct_node *n = &g->node[l->node];
-    int old = n->n_in > 2 ? n->in[2] : -1;
+    int old = oct_input_at(n, 2);
     if (old < 0 && !shift)
         return OCT_OK;
     const float *b = old >= 0 ? g->value[old].constant->data : NULL;

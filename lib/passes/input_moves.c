@@ -33,7 +33,7 @@ static const int64_t *pads_of(const oct_graph *g, const oct_node *n, const int64
     if (own)
         return own;
     const oct_tensor *t = constant_at(g, n, 1, OCT_S64);
-    if (n->n_in > 3 && n->in[3] >= 0) {
+    if (oct_input_at(n, 3) >= 0) {
         const oct_tensor *a = constant_at(g, n, 3, OCT_S64);
         if (!a || !t || t->count != 2 * a->count)
             return NULL;
@@ -59,7 +59,7 @@ bool oct_input_border(const oct_graph *g, const oct_node *n, int axis, oct_borde
             return false;
     }
     *b = (oct_border){ .constant = strcmp(oct_node_str(n, "mode", "constant"), "constant") == 0 };
-    const bool given = n->n_in > 2 && n->in[2] >= 0;
+    const bool given = oct_input_at(n, 2) >= 0;
     const oct_tensor *fill = constant_at(g, n, 2, OCT_F32);
     if (b->constant)
         b->value = fill ? (double)*(const float *)fill->data : (double)oct_node_float(n, "value", 0.0f);

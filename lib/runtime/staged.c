@@ -237,7 +237,7 @@ static oct_status run_node(oct_plan *p, int id, oct_err *err)
  * and nobody would round the results, but those of a move with the same parameters. */
 static bool runs_on_reals(const oct_graph *g, const oct_node *n, const oct_op *op)
 {
-    const oct_quant *x = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].quant : NULL;
+    const oct_quant *x = oct_input_at(n, 0) >= 0 ? g->value[n->in[0]].quant : NULL;
     bool fits = !oct_border_of(g, n);
     for (int i = 0; i < n->n_in && fits; i++)
         fits = n->in[i] < 0 || !g->value[n->in[i]].quant || !oct_value_is_constant(&g->value[n->in[i]]);

@@ -282,7 +282,7 @@ static bool real_results(const oct_target_op *e)
 static const char *product(finder *f, const oct_target_op *e, const oct_node *n, int bias, const oct_node *to,
                            bool clamped, bool gemm, bool constants)
 {
-    const oct_node *x = f->from[n->in[0]], *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
+    const oct_node *x = f->from[n->in[0]], *w = oct_input_at(n, 1) >= 0 ? f->from[n->in[1]] : NULL;
     const bool rounds = (e->rules.rounds || gemm) && (to || real_results(e));
     if (!x)
         return "its input is not quantized";
@@ -368,7 +368,7 @@ static bool has_block_scales(const oct_graph *g, const oct_node *w)
  * numbers. */
 static bool is_blocks(const finder *f, const oct_node *n, const oct_op *op)
 {
-    const oct_node *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
+    const oct_node *w = oct_input_at(n, 1) >= 0 ? f->from[n->in[1]] : NULL;
     const char *transposed = op->weights.transposed;
     return op->weights.blocks && w && !f->from[n->in[0]] && !(transposed && oct_node_int(n, transposed, 0)) &&
            oct_linear_constant(f->g, w->in[0]) && f->g->value[w->in[0]].shape.rank == 2 && has_block_scales(f->g, w) &&

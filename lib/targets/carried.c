@@ -39,7 +39,7 @@ static bool skips_elements(const carrier *c, const oct_node *n)
 
 static const char *product(const carrier *c, const oct_target_op *e, const oct_node *n)
 {
-    const int w = n->n_in > 1 ? n->in[1] : -1;
+    const int w = oct_input_at(n, 1);
     const oct_node *d = before(c, w);
     if (!before(c, n->in[0]))
         return "its input is not quantized";

@@ -196,7 +196,7 @@ static const char *no_form(oct_target_form form)
 
 static bool weights_are_constant(const oct_graph *g, const oct_node *n)
 {
-    return n->n_in > 1 && n->in[1] >= 0 && oct_value_is_constant(&g->value[n->in[1]]);
+    return oct_input_at(n, 1) >= 0 && oct_value_is_constant(&g->value[n->in[1]]);
 }
 
 bool oct_target_runs(const oct_target *t, const oct_graph *g, int node, oct_target_form form, const char **why)

@@ -160,7 +160,7 @@ static bool is_made_real(const oct_graph *g, int value)
 {
     const oct_node *n = maker_of(g, value);
     const bool passes =
-        n && n->n_in > 0 && n->in[0] >= 0 && (strcmp(n->op, "DequantizeLinear") == 0 || strcmp(n->op, "Cast") == 0);
+        n && oct_input_at(n, 0) >= 0 && (strcmp(n->op, "DequantizeLinear") == 0 || strcmp(n->op, "Cast") == 0);
     const oct_tensor *from = passes ? g->value[n->in[0]].constant : NULL;
     return from && (from->dtype == OCT_S8 || from->dtype == OCT_U8);
 }
@@ -257,7 +257,7 @@ const char *oct_target_lacks(const oct_target *t, const oct_graph *g, int node)
 const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node, bool integer)
 {
     const oct_node *n = &g->node[node];
-    const oct_dtype type = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].dtype : OCT_UNDEFINED;
+    const oct_dtype type = oct_input_at(n, 0) >= 0 ? g->value[n->in[0]].dtype : OCT_UNDEFINED;
     if (n->n_in < 1 || n->n_out < 1 || n->in[0] < 0 || n->out[0] < 0)
         return NULL;
     for (size_t i = 0; i < OCT_COUNT(all); i++)

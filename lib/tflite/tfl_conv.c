@@ -62,7 +62,7 @@ oct_status oct_tfl_write_conv(oct_tfl_writer *w, const oct_node *n, oct_err *err
     OCT_TRY(oct_tfl_window_input(w, n->in[0], &win, kind, &in[0], err));
     OCT_TRY(oct_tfl_window_pad(w, &win, OCT_TFL_PADS_ZERO, &in[0], err));
     OCT_TRY(oct_tfl_weights(w, n->in[1], 4, dims, depthwise ? &depth : &ohwi, 0, kind, &in[1], err));
-    OCT_TRY(oct_tfl_bias(w, n->n_in > 2 ? n->in[2] : -1, dims[0], n->in[0], n->in[1], kind, &in[2], err));
+    OCT_TRY(oct_tfl_bias(w, oct_input_at(n, 2), dims[0], n->in[0], n->in[1], kind, &in[2], err));
     OCT_TRY(oct_tfl_window_result(w, &win, kind, NULL, &made, &done, err));
     OCT_TRY(oct_tfl_add(w, depthwise ? OCT_TFL_DEPTHWISE_CONV_2D : OCT_TFL_CONV_2D, in, 3, &made, 1, &op, err));
     if (depthwise)
@@ -112,7 +112,7 @@ oct_status oct_tfl_write_conv_transpose(oct_tfl_writer *w, const oct_node *n, oc
                               "its pads follow from output_shape or auto_pad");
     OCT_TRY(oct_tfl_window_input(w, n->in[0], &win, kind, &in[2], err));
     OCT_TRY(oct_tfl_weights(w, n->in[1], 4, dims, &ohwi, 1, kind, &in[1], err));
-    OCT_TRY(oct_tfl_bias(w, n->n_in > 2 ? n->in[2] : -1, dims[1], n->in[0], n->in[1], kind, &in[3], err));
+    OCT_TRY(oct_tfl_bias(w, oct_input_at(n, 2), dims[1], n->in[0], n->in[1], kind, &in[3], err));
     OCT_TRY(oct_tfl_window_result(w, &win, kind, NULL, &out, &done, err));
     const oct_tfl_tensor t = w->m->tensor[out];
     for (int i = 0; i < 2; i++) {

@@ -32,7 +32,7 @@ oct_status oct_tfl_write_gemm(oct_tfl_writer *w, const oct_node *n, oct_err *err
     if (oct_node_int(n, "transA", 0) || oct_node_float(n, "alpha", 1) != 1 ||
         (n->n_in > 2 && oct_node_float(n, "beta", 1) != 1))
         return oct_tfl_cannot(w, err, "write it as Transpose, MatMul, Mul and Add", "it has transA, alpha or beta");
-    return dense(w, n, oct_node_int(n, "transB", 0) ? 0 : 1, n->n_in > 2 ? n->in[2] : -1, err);
+    return dense(w, n, oct_node_int(n, "transB", 0) ? 0 : 1, oct_input_at(n, 2), err);
 }
 
 /* The product of two tensors, matrix by matrix. */

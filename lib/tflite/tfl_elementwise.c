@@ -169,8 +169,8 @@ static oct_status limits(const oct_tfl_writer *w, const oct_node *n, float *lo, 
     *hi = INFINITY;
     if (strcmp(n->op, "Relu") == 0)
         return OCT_OK;
-    if ((n->n_in > 1 && n->in[1] >= 0 && !oct_tfl_one_real(w, n->in[1], lo)) ||
-        (n->n_in > 2 && n->in[2] >= 0 && !oct_tfl_one_real(w, n->in[2], hi)))
+    if ((oct_input_at(n, 1) >= 0 && !oct_tfl_one_real(w, n->in[1], lo)) ||
+        (oct_input_at(n, 2) >= 0 && !oct_tfl_one_real(w, n->in[2], hi)))
         return oct_tfl_cannot(w, err, NULL, "its limits are computed at run time");
     return OCT_OK;
 }

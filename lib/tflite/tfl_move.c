@@ -316,8 +316,8 @@ oct_status oct_tfl_write_pad(oct_tfl_writer *w, const oct_node *n, oct_err *err)
     int rank, n_pads, n_axes, in[3], out;
     oct_tfl_operator *op;
     OCT_TRY(oct_tfl_dims(w, n->in[0], &rank, dims, err));
-    OCT_TRY(oct_tfl_ints(w, n->n_in > 1 ? n->in[1] : -1, &pads, &n_pads, err));
-    OCT_TRY(oct_tfl_ints(w, n->n_in > 3 ? n->in[3] : -1, &axes, &n_axes, err));
+    OCT_TRY(oct_tfl_ints(w, oct_input_at(n, 1), &pads, &n_pads, err));
+    OCT_TRY(oct_tfl_ints(w, oct_input_at(n, 3), &axes, &n_axes, err));
     const int count = axes ? n_axes : rank;
     if (n_pads != 2 * count || (strcmp(mode, "constant") != 0 && !reflects))
         return oct_tfl_cannot(w, err, NULL, "its mode is %s", mode);

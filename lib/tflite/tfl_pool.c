@@ -89,7 +89,7 @@ oct_status oct_tfl_write_reduce(oct_tfl_writer *w, const oct_node *n, oct_err *e
     const int64_t *axes = oct_node_ints(n, "axes", &count);
     uint32_t mask = 0;
     if (!axes)
-        OCT_TRY(oct_tfl_ints(w, n->n_in > 1 ? n->in[1] : -1, &axes, &count, err));
+        OCT_TRY(oct_tfl_ints(w, oct_input_at(n, 1), &axes, &count, err));
     OCT_TRY(oct_tfl_dims(w, n->in[0], &rank, dims, err));
     if (!count && oct_node_int(n, "noop_with_empty_axes", 0))
         return oct_tfl_cannot(w, err, "remove it", "it reduces no axis");

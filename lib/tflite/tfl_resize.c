@@ -69,7 +69,7 @@ static bool is_way(const resize *r, int way)
 /* The scales that a node states, of height and width; those of the sizes without. */
 static oct_status read_scales(const oct_tfl_writer *w, const oct_node *n, resize *r, oct_err *err)
 {
-    const oct_tensor *t = n->n_in > 2 && n->in[2] >= 0 ? w->g->value[n->in[2]].constant : NULL;
+    const oct_tensor *t = oct_node_constant(w->g, n, 2);
     int count = 0;
     const int64_t *axes = oct_node_ints(n, "axes", &count);
     for (int k = 0; k < 2; k++)

@@ -10,7 +10,7 @@
 static int window_of(const oct_graph *g, const oct_node *n, int64_t *kernel)
 {
     const bool conv = oct_is_op(n, "Conv") || oct_is_op(n, "ConvTranspose");
-    const int v = n->n_in > 1 ? n->in[1] : -1;
+    const int v = oct_input_at(n, 1);
     int count = 0;
     const int64_t *own = oct_node_ints(n, "kernel_shape", &count);
     if (own && (conv || oct_is_op(n, "MaxPool") || oct_is_op(n, "AveragePool")))

@@ -257,7 +257,7 @@ static bool fills_constant(const oct_node *n)
 /* Whether a node only moves elements of its data inputs, or, for Pad, repeats them or adds a known constant. */
 static bool only_moves(const oct_graph *g, const oct_node *n)
 {
-    const oct_value *fill = n->n_in > 2 && n->in[2] >= 0 ? &g->value[n->in[2]] : NULL;
+    const oct_value *fill = oct_input_at(n, 2) >= 0 ? &g->value[n->in[2]] : NULL;
     if (oct_is_op(n, "Pad"))
         return !fills_constant(n) || !fill ||
                (fill->constant && fill->constant->data && fill->constant->dtype == OCT_F32);
@@ -306,7 +306,7 @@ static oct_status fill_integers(oct_graph *g, const oct_end *e, int node, oct_er
     int fill;
     if (!fills_constant(n))
         return OCT_OK;
-    const void *real = n->n_in > 2 && n->in[2] >= 0 ? g->value[n->in[2]].constant->data : &none;
+    const void *real = oct_input_at(n, 2) >= 0 ? g->value[n->in[2]].constant->data : &none;
     oct_quantize_f32(NULL, e->type, real, 1, e->scale[0], (int32_t)e->zero[0], &q);
     OCT_TRY(oct_edit_const(g, e->name, "_fill", e->type, 0, NULL, &q, &fill, err));
     return oct_graph_set_input(g, node, 2, fill, err);

@@ -53,7 +53,7 @@ static void find_several(const oct_shape *s, channels *c)
 static bool channels_of(const oct_graph *g, const oct_node *n, channels *c)
 {
     enum { DEPTH = 2 };
-    const oct_value *w = n->n_in > 1 && n->in[1] >= 0 ? &g->value[n->in[1]] : NULL;
+    const oct_value *w = oct_input_at(n, 1) >= 0 ? &g->value[n->in[1]] : NULL;
     int64_t dims[OCT_MAX_RANK];
     if (!w || w->dtype != OCT_F32 || w->shape.rank < 2 || !oct_shape_known(&w->shape, dims) ||
         !are_known(g, n->in[1], DEPTH))

@@ -133,7 +133,7 @@ oct_status oct_raise_float(oct_graph *g, int node, const char *attr, int slot, o
         return OCT_OK;
     const oct_node *n = &g->node[node];
     float v = oct_node_float(n, attr, 0.0f);
-    oct_dtype t = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].dtype : OCT_F32;
+    oct_dtype t = oct_input_at(n, 0) >= 0 ? g->value[n->in[0]].dtype : OCT_F32;
     uint64_t bytes = 0;
     if (oct_dom_of(t) == OCT_DOM_NONE)
         t = OCT_F32;

@@ -70,8 +70,7 @@ static bool runs_on_qvals(const oct_graph *g, int node, question *a)
     const oct_op *op = a->s.op;
     /* Elements of sequences have shapes that nothing says; those of a product have the rank of its weights, or one that
      * does not matter. */
-    const int rank =
-        op->quant == OCT_QUANT_WEIGHTED && n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].shape.rank : -1;
+    const int rank = op->quant == OCT_QUANT_WEIGHTED && oct_input_at(n, 1) >= 0 ? g->value[n->in[1]].shape.rank : -1;
     for (int i = 0; i < n->n_in + n->n_out; i++) {
         oct_operand **slot = i < n->n_in ? &a->s.in[i] : &a->s.out[i - n->n_in];
         int v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
@@ -183,7 +182,7 @@ oct_status oct_compute_of(const oct_graph *g, int node, oct_compute *how, oct_er
 {
     const oct_node *n = &g->node[node];
     const oct_op *op = oct_op_of(g, node);
-    const oct_quant *x = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].quant : NULL;
+    const oct_quant *x = oct_input_at(n, 0) >= 0 ? g->value[n->in[0]].quant : NULL;
     bool yes;
     *how = OCT_ON_REALS;
     if (!op || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
@@ -199,7 +198,7 @@ oct_status oct_compute_of(const oct_graph *g, int node, oct_compute *how, oct_er
     if (x->n == 0 && g->value[n->in[0]].is_input)
         return OCT_OK; /* reals come, whose parameters are not known */
     if (x->n == 0) {
-        *how = n->n_in > 1 && n->in[1] >= 0 && is_dynamic_product(g, n) ? OCT_ON_DYNAMIC : OCT_ON_REALS;
+        *how = oct_input_at(n, 1) >= 0 && is_dynamic_product(g, n) ? OCT_ON_DYNAMIC : OCT_ON_REALS;
         return OCT_OK;
     }
     if (!op->integer)

@@ -287,7 +287,7 @@ static bool gemm_integer(const oct_step *s)
 
 static const char *gemm_no_integer(const oct_node *n)
 {
-    const bool bias = n->n_in > 2 && n->in[2] >= 0;
+    const bool bias = oct_input_at(n, 2) >= 0;
     const bool plain = !trans(n, "transA") && oct_node_float(n, "alpha", 1.0f) == 1.0f &&
                        (!bias || oct_node_float(n, "beta", 1.0f) == 1.0f);
     return plain ? NULL : "its transA, alpha or beta has no integer form";

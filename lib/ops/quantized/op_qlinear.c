@@ -69,7 +69,7 @@ static oct_status gemm_infer(const oct_infer *c, oct_err *err)
 {
     oct_shape a = oct_in_shape(c, 0), b = oct_in_shape(c, 3);
     const oct_node *n = oct_in_node(c);
-    if (n->n_in > 7 && n->in[7] >= 0)
+    if (oct_input_at(n, 7) >= 0)
         type_from(c, 8, 0);
     else
         oct_out_dtype(c, 0, OCT_F32);

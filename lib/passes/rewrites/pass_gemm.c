@@ -35,7 +35,7 @@ static oct_status to_gemm(oct_graph *g, int id, const oct_pass *self, const oct_
 static bool is_turned(const oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];
-    const bool biased = n->n_in > 2 && n->in[2] >= 0;
+    const bool biased = oct_input_at(n, 2) >= 0;
     return oct_is_op(n, "Gemm") && n->n_in > 1 && n->in[0] >= 0 && n->in[1] >= 0 && n->out[0] >= 0 &&
            g->value[n->in[0]].constant && !g->value[n->in[1]].constant && g->value[n->in[1]].dtype == OCT_F32 &&
            oct_node_float(n, "alpha", 1) == 1 && (!biased || oct_node_float(n, "beta", 1) == 1) &&

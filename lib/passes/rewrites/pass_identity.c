@@ -31,7 +31,7 @@ static bool passes_through(const oct_graph *g, const oct_node *n)
         return true;
     if (strcmp(n->op, "Dropout") == 0) {
         const oct_tensor *mode = oct_node_constant(g, n, 2);
-        bool training = n->n_in > 2 && n->in[2] >= 0 && (!mode || !mode->data || *(const uint8_t *)mode->data);
+        bool training = oct_input_at(n, 2) >= 0 && (!mode || !mode->data || *(const uint8_t *)mode->data);
         return !training;
     }
     if (strcmp(n->op, "Cast") == 0)

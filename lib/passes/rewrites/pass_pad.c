@@ -17,9 +17,9 @@ static bool zero_pads(const oct_graph *g, const oct_node *n, int rank, int64_t *
         return true;
     }
     const oct_tensor *t = oct_node_constant(g, n, 1);
-    if (!t || t->dtype != OCT_S64 || !t->data || (n->n_in > 3 && n->in[3] >= 0) || t->count != 2 * rank)
+    if (!t || t->dtype != OCT_S64 || !t->data || oct_input_at(n, 3) >= 0 || t->count != 2 * rank)
         return false;
-    if (n->n_in > 2 && n->in[2] >= 0) {
+    if (oct_input_at(n, 2) >= 0) {
         const oct_tensor *v = g->value[n->in[2]].constant;
         if (!v || v->dtype != OCT_F32 || v->count != 1 || !v->data || *(const float *)v->data != 0.0f)
             return false;

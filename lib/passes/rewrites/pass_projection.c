@@ -32,28 +32,23 @@ static bool same_dim(const oct_dim *a, const oct_dim *b)
  * supports lists of starts and ends, and masks of four dimensions. */
 static bool takes_mask(const oct_graph *g, const oct_node *n)
 {
-    const int m = n->n_in > MASK ? n->in[MASK] : -1;
+    const int m = oct_input_at(n, MASK);
     if (m < 0)
         return true;
     const oct_shape *s = &g->value[m].shape, *x = &g->value[n->in[X]].shape;
     return s->rank == 2 || s->rank == 3 || (s->rank == 1 && x->rank == 3 && same_dim(&s->d[0], &x->d[0]));
 }
 
-static bool has(const oct_node *n, int slot)
-{
-    return n->n_in > slot && n->in[slot] >= 0;
-}
-
 static bool suits(const oct_graph *g, const oct_node *n, int64_t sizes[PARTS])
 {
-    const oct_tensor *w = has(n, WEIGHTS) ? g->value[n->in[WEIGHTS]].constant : NULL;
+    const oct_tensor *w = oct_node_constant(g, n, WEIGHTS);
     const bool own = strcmp(n->domain, "com.microsoft") == 0 && strcmp(n->op, "Attention") == 0 &&
                      oct_graph_opset(g, "") >= SPLIT_TAKES_INPUT;
     const bool shown = n->n_out > 1 && n->out[1] >= 0;
-    return own && has(n, X) && w && w->data && w->dtype == OCT_F32 && w->rank == 2 && n->n_out > 0 && n->out[0] >= 0 &&
-           !shown && !has(n, PAST) && !has(n, PAST_LENGTH) && !oct_node_int(n, "do_rotary", 0) &&
-           !oct_node_int(n, "past_present_share_buffer", 0) && g->value[n->in[X]].dtype == OCT_F32 &&
-           takes_mask(g, n) && part_sizes(n, w->dims[1], sizes);
+    return own && oct_input_at(n, X) >= 0 && w && w->data && w->dtype == OCT_F32 && w->rank == 2 && n->n_out > 0 &&
+           n->out[0] >= 0 && !shown && oct_input_at(n, PAST) < 0 && oct_input_at(n, PAST_LENGTH) < 0 &&
+           !oct_node_int(n, "do_rotary", 0) && !oct_node_int(n, "past_present_share_buffer", 0) &&
+           g->value[n->in[X]].dtype == OCT_F32 && takes_mask(g, n) && part_sizes(n, w->dims[1], sizes);
 }
 
 /* Makes a value with the shape of x except for the last dimension. */
@@ -96,8 +91,7 @@ static oct_status apart(oct_graph *g, int id, const int64_t sizes[PARTS], oct_er
         OCT_TRY(oct_graph_set_output(g, split, i, part[i], err));
     }
     const oct_node *n = &g->node[id];
-    const int bias = has(n, BIAS) ? n->in[BIAS] : -1, mask = has(n, MASK) ? n->in[MASK] : -1,
-              scores = has(n, SCORES) ? n->in[SCORES] : -1;
+    const int bias = oct_input_at(n, BIAS), mask = oct_input_at(n, MASK), scores = oct_input_at(n, SCORES);
     const int in[] = { part[0], part[1], part[2], bias, mask, scores };
     oct_graph_cut_inputs(g, id, 0);
     for (int i = 0; i < (int)OCT_COUNT(in); i++)

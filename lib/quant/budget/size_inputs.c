@@ -98,7 +98,7 @@ static spread spread_of(const oct_graph *g, int value)
             value = main_factor(g, n, &largest);
             if (value < 0)
                 return (spread){ fmax(PRODUCT, ONE_CHANNEL * largest), 1 };
-        } else if (op->compresses && n->n_in > 1 && n->in[1] >= 0) {
+        } else if (op->compresses && oct_input_at(n, 1) >= 0) {
             largest = fmax(largest, largest_of(g->value[n->in[1]].constant));
             break;
         } else if (passes(op)) {

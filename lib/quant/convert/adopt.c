@@ -90,7 +90,7 @@ static int computing_node(const adoption *a, int x)
 static const oct_quant *weights_of(const adoption *a, int node)
 {
     const oct_node *n = &a->q->node[node];
-    const oct_quant *w = n->n_in > 1 && n->in[1] >= 0 ? a->q->value[n->in[1]].quant : NULL;
+    const oct_quant *w = oct_input_at(n, 1) >= 0 ? a->q->value[n->in[1]].quant : NULL;
     return w && w->qvals && w->n > 0 && !w->block && oct_dtype_bits(w->dtype) >= 8 ? w : NULL;
 }
 
@@ -249,9 +249,8 @@ static oct_status adopt_layer(adoption *a, int id, oct_err *err)
     a->taken[n->in[1]] = true;
     const bool rounded = reads_rounded(j, id) || j->node[id].scheme == OCT_SCHEME_STATIC;
     oct_set_scheme(j, id, rounded ? OCT_SCHEME_STATIC : OCT_SCHEME_DYNAMIC, "");
-    const oct_quant *bias = n->n_in > 2 && n->in[2] >= 0 && j->g->node[id].n_in > 2 && j->g->node[id].in[2] >= 0
-                                ? a->q->value[n->in[2]].quant
-                                : NULL;
+    const oct_quant *bias =
+        oct_input_at(n, 2) >= 0 && oct_input_at(&j->g->node[id], 2) >= 0 ? a->q->value[n->in[2]].quant : NULL;
     const oct_tensor *own = oct_layer_bias(j->g, id);
     if (bias && bias->qvals && bias->dtype == OCT_S32 && own && own->count == bias->qvals->count)
         j->constants[id].bias = bias;

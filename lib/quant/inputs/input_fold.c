@@ -94,7 +94,7 @@ static const char *no_fold(const folder *f, int axis, oct_use u)
         return "something else than a convolution reads it";
     const oct_tensor *w = oct_graph_floats(f->g, n->in[1]);
     const int64_t groups = oct_node_int(n, "group", 1);
-    if (!w || (n->n_in > 2 && n->in[2] >= 0 && !oct_graph_floats(f->g, n->in[2])))
+    if (!w || (oct_input_at(n, 2) >= 0 && !oct_graph_floats(f->g, n->in[2])))
         return "the convolution's weights are not constant";
     if (axis != 1 || w->rank < 3 || groups < 1 || w->dims[0] % groups || w->dims[1] * groups != f->n)
         return "its channels are not those of the steps";

@@ -140,7 +140,7 @@ static oct_status bytes_of(oct_graph *g, const oct_quant *b, const oct_quant **b
 static oct_status annotate_bias(const oct_qjob *j, oct_graph *g, int id, oct_err *err)
 {
     const oct_node *n = &g->node[id];
-    const int old = n->n_in > 2 ? n->in[2] : -1;
+    const int old = oct_input_at(n, 2);
     const char *base = old >= 0 ? g->value[old].name : oct_arena_printf(g->arena, "%s_bias", oct_node_label(g, id));
     int v;
     if (!j->constants[id].bias)

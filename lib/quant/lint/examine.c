@@ -103,7 +103,7 @@ static bool is_quantized_layer(const oct_graph *g, int id)
     if (op && op->scheme)
         return true;
     for (int i = 0; i < 2 && i < n->n_in && oct_op_is_layer(op); i++) {
-        if (i == 0 && n->n_in > 1 && n->in[1] >= 0 && g->value[n->in[1]].constant)
+        if (i == 0 && oct_input_at(n, 1) >= 0 && g->value[n->in[1]].constant)
             continue;
         const int p = n->in[i] >= 0 ? g->value[n->in[i]].producer : -1;
         if (p >= 0 && oct_op_of(g, p) && oct_op_of(g, p)->is_qdq)

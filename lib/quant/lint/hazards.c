@@ -152,7 +152,7 @@ static oct_status look_at_sums(oct_lint *l, const oct_graph *g, int id, const ch
     const oct_node *n = &g->node[id];
     const oct_op *op = oct_op_of(g, id);
     const oct_quant *x = n->n_in > 1 && n->in[0] >= 0 ? g->value[n->in[0]].quant : NULL;
-    const oct_quant *w = n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].quant : NULL;
+    const oct_quant *w = oct_input_at(n, 1) >= 0 ? g->value[n->in[1]].quant : NULL;
     oct_weight_layout lay;
     if (op && op->quant == OCT_QUANT_WEIGHTED && x && w && !w->block && !w->qvals)
         return say_saturates(l, g, id, where, saturating_activations(&g->value[n->in[0]], &g->value[n->in[1]]), err);

@@ -70,7 +70,7 @@ static const char *no_product(const oct_qjob *j, int id)
         return "its groups do not divide its weights";
     if (oct_no_integer(op, n))
         return oct_no_integer(op, n);
-    return n->n_in > 2 && n->in[2] >= 0 && !oct_is_const(j, n->in[2]) ? "its bias is not constant" : NULL;
+    return oct_input_at(n, 2) >= 0 && !oct_is_const(j, n->in[2]) ? "its bias is not constant" : NULL;
 }
 
 /* The reason that is reported for a product that lacks ranges. */
@@ -244,7 +244,7 @@ static void choose_table(oct_qjob *j, int id)
 static void choose_clamp(oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
-    const int p = n->n_in > 0 && n->in[0] >= 0 ? j->g->value[n->in[0]].producer : -1;
+    const int p = oct_input_at(n, 0) >= 0 ? j->g->value[n->in[0]].producer : -1;
     float lo, hi;
     j->node[id].absorbed = false;
     j->node[id].scheme = OCT_SCHEME_FLOAT;

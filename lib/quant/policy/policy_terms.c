@@ -120,7 +120,7 @@ static oct_policy_fit weights_are(const oct_match *m, const oct_graph *g, int no
 static oct_policy_fit rank_is(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     const oct_node *n = &g->node[node];
-    const int rank = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].shape.rank : -1;
+    const int rank = oct_input_at(n, 0) >= 0 ? g->value[n->in[0]].shape.rank : -1;
     return rank < 0 ? OCT_RULE_FITS_UNKNOWN : compare(m, rank);
 }
 

@@ -52,7 +52,7 @@ static bool find(const oct_graph *g, int id, found *f)
     for (size_t i = 0; i < OCT_COUNT(direct); i++)
         if (strcmp(n->op, direct[i].op) == 0)
             *f = (found){ .holder = id, .at = &direct[i] };
-    if (op && op->quant == OCT_QUANT_WEIGHTED && n->n_in > 1 && n->in[1] >= 0) {
+    if (op && op->quant == OCT_QUANT_WEIGHTED && oct_input_at(n, 1) >= 0) {
         const int from = g->value[n->in[1]].producer;
         if (from >= 0 && strcmp(g->node[from].op, dequantize.op) == 0 && !oct_node_attr(&g->node[from], "block_size"))
             *f = (found){ .holder = from, .at = &dequantize };
