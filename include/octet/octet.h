@@ -355,9 +355,10 @@ typedef struct octet_port {
 
 typedef struct octet_model octet_model;
 
-/* Loads a model from a file, with its external data. threads: how many threads run it, at most 1024; 0 means one for
- * each processor. Release *m with octet_model_free; it may outlive o. On failure *m is NULL. Errors: OCTET_USAGE,
- * OCTET_IO, OCTET_MALFORMED, OCTET_UNSUPPORTED (also for an unknown operator), OCTET_NOMEM. */
+/* Loads a model from a file, ONNX with its external data or .tflite; all calls take both. threads: how many
+ * threads run it, at most 1024; 0 means one for each processor. Release *m with octet_model_free; it may outlive o. On
+ * failure *m is NULL. Errors: OCTET_USAGE, OCTET_IO, OCTET_MALFORMED, OCTET_UNSUPPORTED (also for an unknown operator),
+ * OCTET_NOMEM. */
 OCTET_API octet_status octet_model_load(octet *o, const char *path, int threads, octet_model **m);
 /* The same from `size` bytes at `data`, of any alignment, which must stay valid until octet_model_free. External data
  * are looked for in the current folder. */

@@ -7,8 +7,8 @@
     print(judged.metrics["top1"].drop)
     y, = octet.Model("model.int8.onnx")(x)
 
-Models are files, onnx.ModelProto or bytes. Samples are NumPy arrays, dictionaries of them, lists, generators, data sets or files. Options are called as
-those of the commands qconvert, qcalib and qeval, with _ for -. A fault is an octet.Error with .status, .hint and, of a missed goal, .report.
+Models are files (.onnx, .tflite), onnx.ModelProto or bytes. Samples are NumPy arrays, dictionaries of them, lists, generators, data sets or files. Options
+are called as those of the commands qconvert, qcalib and qeval, with _ for -. A fault is an octet.Error with .status, .hint and, of a missed goal, .report.
 
 Names of files are names and nothing else, whatever they begin with. Samples from the output of a command are data=octet.Pipe("tar c photos").
 

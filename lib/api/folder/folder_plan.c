@@ -3,6 +3,7 @@
 #include "api/folder/folder_plan.h"
 
 #include "api/files.h"
+#include "data/readers/readers.h"
 #include "onnx/model.h"
 
 #include <fnmatch.h>
@@ -48,6 +49,12 @@ static oct_status fits_none(const oct_folder *f, const oct_folder_recipe *asked,
                  oct_buf_str(&b));
     else
         oct_fail(err, OCT_EUSAGE, "%s: the folder fits no recipe: a folder of %s", f->listing.folder, oct_buf_str(&b));
+    for (size_t i = 0; i < f->listing.n; i++)
+        if (oct_has_suffix(f->listing.v[i].path, ".tflite")) {
+            oct_hint(err, "folders are of .onnx models: give %s/%s itself", f->listing.folder, f->listing.v[i].path);
+            oct_buf_free(&b);
+            return OCT_EUSAGE;
+        }
     oct_hint(err, "samples are given with --data; of models, give the folder that holds their configuration, or a file "
                   "of a recipe with --recipe");
     oct_buf_free(&b);
