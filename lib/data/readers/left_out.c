@@ -3,6 +3,7 @@
 #include "data/readers/left_out.h"
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "data/data_config.h" /* made by the build */
 #include "data/readers/readers.h"
 
