@@ -362,7 +362,6 @@ typedef struct oct_conversion {
     oct_culprits culprits;
     oct_remedy remedy;
     oct_dynamic_trial dynamic;
-    double stored; /* dB of the outputs with the scheme stored, where that may be named; 0 or NAN: not measured */
     oct_promotion *promoted;
     size_t n_promoted;
     uint64_t size_before, size_after; /* bytes of the files, external data included */

@@ -1,5 +1,4 @@
-/* Tries the scheme dynamic in place of static where the target has it for most of the weights or of the work, and
- * stored weights where these would be named. Samples
+/* Tries the scheme dynamic in place of static where the target has it for most of the weights or of the work. Samples
  * whose sizes differ much (loud and quiet spectra) have ranges of their own, which no given range fits. The trial
  * decides nothing: a warning or a notice names the option with what was measured (loss.c).
  *
@@ -10,15 +9,12 @@
 #include "quant/job/placed.h"
 #include "quant/methods/by_metric.h"
 #include "quant/place/place.h"
-#include "quant/simulate/sensitivity.h"
 #include "quant/simulate/simulate_int.h"
 #include "quant/weights/constants.h"
 
-#include <math.h>
 #include <string.h>
 
-#define MOST 0.5           /* share of the weights or of the multiply-accumulates that have a dynamic form */
-#define STORED_BELOW_DB 30 /* dB that all roundings must leave: with more, stored weights are not named (loss.c) */
+#define MOST 0.5 /* share of the weights or of the multiply-accumulates that have a dynamic form */
 
 static double count_weights(const oct_qjob *j, int id)
 {
@@ -55,7 +51,7 @@ static bool is_open(const oct_conversion *c)
     const oct_size_limit *l = &c->o.size;
     return c->src && c->calib && !c->o.whole && !(c->fold && c->fold->trial) &&
            (c->o.job.scheme == OCT_SCHEME_AUTO || c->o.job.scheme == OCT_SCHEME_STATIC) && !l->bytes &&
-           !(l->share > 0) && !(l->bits > 0) && !oct_no_running(c) && c->job->n_body == 0;
+           !(l->share > 0) && !(l->bits > 0) && !oct_no_running(c) && c->job->n_body == 0 && are_most(c->job);
 }
 
 /* Bytes of the weights as they are placed, without scales. */
@@ -91,46 +87,26 @@ static bool is_scaled(const oct_conversion *c)
     return false;
 }
 
-/* Decides by another scheme. What costs and mixed precision chose for static layers does not hold for it. */
-static oct_status decide_by(oct_conversion *c, oct_scheme scheme, oct_err *err)
+/* Measures with everything dynamic that can be. What costs and mixed precision chose for static layers does not hold
+ * for these. */
+static oct_status measure_dynamic(oct_conversion *c, double before, oct_dynamic_trial *x, oct_err *err)
 {
     oct_qjob *j = c->job;
+    const double bytes = weight_bytes(j);
+    double sqnr;
     oct_constraints_drop(&j->constraints, OCT_CONSTRAINT_COST, OCT_FROM_COSTS, -1);
     oct_constraints_drop(&j->constraints, OCT_CONSTRAINT_FLOAT, OCT_FROM_MIXED_PRECISION, -1);
     oct_constraints_drop(&j->constraints, OCT_CONSTRAINT_WIDE, OCT_FROM_MIXED_PRECISION, -1);
     memset(j->constants, 0, j->n_nodes * sizeof *j->constants); /* weights are made safe and rounded from the start */
-    OCT_TRY(oct_qjob_set_scheme(j, scheme, err));
+    OCT_TRY(oct_qjob_set_scheme(j, OCT_SCHEME_DYNAMIC, err));
     oct_conversion_changed(c);
-    return OCT_OK;
-}
-
-/* Measures with everything dynamic that can be. */
-static oct_status measure_dynamic(oct_conversion *c, double before, oct_dynamic_trial *x, oct_err *err)
-{
-    const double bytes = weight_bytes(c->job);
-    double sqnr;
-    OCT_TRY(decide_by(c, OCT_SCHEME_DYNAMIC, err));
     OCT_TRY(measure(c, &sqnr, err));
-    x->larger = weight_bytes(c->job) / bytes;
+    x->larger = weight_bytes(j) / bytes;
     x->gains = sqnr >= before + OCT_DYNAMIC_GAIN;
     if (!x->gains)
         return OCT_OK;
     OCT_TRY(oct_conversion_at_outputs(c, &x->sqnr, err));
     return oct_metric_decides(c) ? oct_metric_measure(c, &x->score, err) : OCT_OK;
-}
-
-/* Whether rounded activations alone make the outputs useless, as far as the sensitivity tells, and nothing better is
- * known: then a warning names stored weights. */
-static bool stored_may_help(const oct_conversion *c)
-{
-    const oct_sensitivity *s = c->sensitivity;
-    return s && s->all.sqnr < STORED_BELOW_DB && s->weights.sqnr > s->all.sqnr && !(c->remedy.budget > 0);
-}
-
-static oct_status measure_stored(oct_conversion *c, oct_err *err)
-{
-    OCT_TRY(decide_by(c, OCT_SCHEME_STORED, err));
-    return oct_conversion_at_outputs(c, &c->stored, err);
 }
 
 /* Decisions before the trial. The weights that were rounded then still exist. */
@@ -150,22 +126,14 @@ oct_status oct_dynamic_try(oct_conversion *c, oct_err *err)
     oct_decisions was;
     oct_eval_score score;
     double before;
-    c->stored = NAN;
-    if (!is_open(c) || !(are_most(c->job) || stored_may_help(c)))
+    if (!is_open(c))
         return OCT_OK;
     const oct_scheme scheme = c->job->opts.scheme;
     x->scaled = is_scaled(c);
-    OCT_TRY(oct_conversion_settle(c, err));
+    OCT_TRY(measure(c, &before, err));
     OCT_TRY(oct_decisions_keep(c->job, c->arena, &was, err));
-    if (are_most(c->job)) {
-        OCT_TRY(measure(c, &before, err));
-        OCT_TRY(measure_dynamic(c, before, x, err));
-        OCT_TRY(restore(c, &was, scheme, err));
-    }
-    if (stored_may_help(c)) {
-        OCT_TRY(measure_stored(c, err));
-        OCT_TRY(restore(c, &was, scheme, err));
-    }
+    OCT_TRY(measure_dynamic(c, before, x, err));
+    OCT_TRY(restore(c, &was, scheme, err));
     if (!x->gains || !x->score.metric)
         return OCT_OK;
     OCT_TRY(oct_metric_measure(c, &score, err));

@@ -227,9 +227,9 @@ oct_cure oct_conversion_cure(const oct_conversion *c)
     const oct_sensitivity *s = c->sensitivity;
     const oct_dynamic_trial *d = &c->dynamic;
     const bool budget = c->remedy.budget > 0 && c->remedy.sqnr > c->sqnr,
-               dynamic = d->gains && d->sqnr >= c->sqnr + OCT_DYNAMIC_GAIN, tried = c->stored > 0,
-               stored = s && c->o.job.scheme != OCT_SCHEME_STORED &&
-                        (tried ? c->stored : s->weights.sqnr) >= fmax(USEFUL_DB, c->sqnr);
+               dynamic = d->gains && d->sqnr >= c->sqnr + OCT_DYNAMIC_GAIN,
+               stored = s && c->o.job.scheme != OCT_SCHEME_STORED && s->weights.sqnr >= USEFUL_DB &&
+                        s->weights.sqnr > c->sqnr;
     if (c->o.writable) /* another form of file, which has no other scheme */
         return (oct_cure){ .budget = budget ? ceil(100 * c->remedy.budget) : 0, .sqnr = budget ? c->remedy.sqnr : NAN };
     /* Stored weights and layers in float gain no time, so that they come after dynamic ranges that are of use. */
@@ -238,7 +238,7 @@ oct_cure oct_conversion_cure(const oct_conversion *c)
     if (budget)
         return (oct_cure){ .budget = ceil(100 * c->remedy.budget), .sqnr = c->remedy.sqnr };
     if (stored)
-        return (oct_cure){ .scheme = "stored", .sqnr = tried && !d->scaled ? c->stored : NAN };
+        return (oct_cure){ .scheme = "stored", .sqnr = NAN }; /* only the simulation has tried it */
     return (oct_cure){ .scheme = c->o.job.scheme == OCT_SCHEME_FP16 ? NULL : "fp16", .sqnr = NAN };
 }
 
@@ -269,11 +269,9 @@ static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
     else if (is_dynamic(&x) && !isnan(x.sqnr))
         snprintf(text, REMEDY_TEXT, "--scheme dynamic has %.1f dB when it was tried, instead of %.1f, %s", x.sqnr,
                  c->sqnr, size_of_dynamic(&c->dynamic, size));
-    else if (x.scheme && isnan(x.sqnr))
-        snprintf(text, REMEDY_TEXT, "--scheme %s loses less (a guess)", x.scheme);
     else if (x.scheme)
-        snprintf(text, REMEDY_TEXT, "--scheme %s leaves activations float, with %.1f dB when it was tried", x.scheme,
-                 x.sqnr);
+        snprintf(text, REMEDY_TEXT, "--scheme %s %sloses less (a guess)", x.scheme,
+                 strcmp(x.scheme, "stored") == 0 ? "leaves activations float, and " : "");
     return text;
 }
 
@@ -305,10 +303,11 @@ static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
         x->metric->relative ? "--min-agreement 95%" : "--max-drop 1%");
 }
 
-/* Whether what helps was measured. */
+/* Whether what helps was measured, in the simulation at least. */
 static bool is_tried(const oct_conversion *c)
 {
-    return !isnan(oct_conversion_cure(c).sqnr);
+    const oct_cure x = oct_conversion_cure(c);
+    return !isnan(x.sqnr) || (x.scheme && strcmp(x.scheme, "fp16") != 0);
 }
 
 /* Without a warning: says that dynamic ranges lose less, where that may matter. Returns whether it did. */
