@@ -173,10 +173,11 @@ oct_status oct_source_exchange_steps(oct_source *src, oct_steps *steps, oct_err 
 
 /* The samples that a pass gives. Places are counted from 0 in the order of the data, including broken samples. */
 typedef struct oct_pick {
-    bool aside;   /* the samples that were not chosen, instead of the chosen ones */
-    int64_t i, n; /* only those at places p with p % n == i; n 0: all */
-    bool mixed;   /* a hash selects one of each n consecutive places: alternating data reaches all parts */
-    int64_t most; /* at most this number of them, evenly spread; 0: all. If their total is unknown, the first ones. */
+    bool aside;    /* the samples that were not chosen, instead of the chosen ones */
+    int64_t i, n;  /* only those at places p with p % n == i; n 0: all */
+    bool mixed;    /* a hash selects one of each n consecutive places: alternating data reaches all parts */
+    int64_t most;  /* at most this number of them, evenly spread; 0: all. If their total is unknown, the first ones. */
+    bool unsummed; /* the digest leaves them out (oct_source_sum): what is measured on them decides nothing */
 } oct_pick;
 
 /* Sets another pick, in place of shard_i and shard_n, and goes back to its first sample. Fails as oct_source_reset

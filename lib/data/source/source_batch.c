@@ -216,7 +216,7 @@ static oct_status append(oct_source *s, oct_slot *t, oct_batch *b, size_t cap, o
     int64_t label = t->item.label;
     if (s->labels)
         OCT_TRY(find_label(s, t, &label, err));
-    if (s->sum)
+    if (s->sum && !s->pick.unsummed)
         OCT_TRY(oct_sample_sum_add(s->sum, t->index, t->out, s->n_inputs, err));
     s->any_label |= label >= 0;
     b->labels[b->n] = label;

@@ -201,7 +201,8 @@ oct_status oct_conversion_at_outputs(oct_conversion *c, double *sqnr, oct_err *e
         return OCT_OK;
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_quantized_copy(c->job, &g, err));
-    const oct_pick pick = oct_pick_judging(c, c->m->graph);
+    oct_pick pick = oct_pick_judging(c, c->m->graph);
+    pick.unsummed = true;
     const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, { c->o.name, g, 0 } };
     const oct_status s = oct_conversion_errors(c, models, &pick, &r, &why);
     if (s == OCT_OK)
