@@ -116,8 +116,8 @@ that `qconvert` or ONNX Runtime's quantizer wrote took 0.59 of the time in the g
 ## What Octet does not do
 
 - It does not train, so it offers no quantization-aware training. It does read, run and evaluate models that were trained that way.
-- It runs on CPUs only. For GPUs and NPUs, its rules were taken from documents and source code; `qconvert --list-targets` marks these targets as `untested on the device`.
-- It reads ONNX only. Models in other formats must be exported to ONNX first.
+- It runs on CPUs only. For GPUs and NPUs, its rules were taken from documents and source code: `qconvert --list-targets` says `rules only`.
+- It reads ONNX and .tflite. Models in other formats must be exported to ONNX first.
 """
 
 

@@ -21,7 +21,6 @@ import io
 import json
 import subprocess
 import sys
-import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -762,9 +761,8 @@ def main():
     parser.add_argument("--minilm", type=Path, metavar="FILE", help="MiniLM, as models/make_minilm.py of that folder writes it")
     parser.add_argument("--whole", action="store_true", help="all pictures, and int8 models of the shared detectors")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-metrics-") as folder:
-        c = Judge(args, Path(folder))
-        pictures, sizes = write_pictures(Path(folder), 12)
+    with Judge(args) as c:
+        pictures, sizes = write_pictures(c.folder, 12)
         for seed, family in enumerate(detectors.FAMILIES):
             if fnmatch(family.rule, args.only):
                 check_detector(c, family, pictures, seed)
@@ -789,8 +787,8 @@ def main():
 class Judge(Checker):
     """Knows by which rules it has judged."""
 
-    def __init__(self, *how):
-        super().__init__(*how)
+    def __init__(self, args):
+        super().__init__(args)
         self.decoded = set()
 
     def noted(self, words):
