@@ -96,7 +96,7 @@ static oct_status read_buffer(reading *r, const oct_flat_list *list, size_t i)
     const oct_flat_node t = oct_flat_element(f, list, i);
     const uint64_t offset = oct_flat_number(f, &t, OCT_TFL_BUFFER_OFFSET, 8, 0);
     const uint64_t size = oct_flat_number(f, &t, OCT_TFL_BUFFER_SIZE, 8, 0);
-    if (offset > 1 && size > 1) { /* else placeholders of writers that have room for them */
+    if (offset > 1 && size > 1) { /* 0 and 1 stand where a writer kept room and wrote none */
         if (offset > f->size || size > f->size - offset)
             return MALFORMED(r, "buffer %zu ends behind the file", i);
         r->buffer[i] = (bytes){ f->data + offset, (size_t)size };
