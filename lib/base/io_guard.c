@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -258,17 +259,34 @@ static void say_farewell(void)
 }
 
 /* Folders may be in one another, in any order of the list, so all are tried until none can be removed. */
-static void remove_doomed(void)
+/* Returns whether a folder is left that something lies in. */
+static bool remove_once(void)
 {
-    end_groups();
+    bool left = false;
     for (const oct_doomed *d = all_doomed; d; d = d->next)
         if (d->on && !d->flags)
             unlinkat(d->folder, d->name, 0);
     for (bool any = true; any;) {
-        any = false;
+        any = left = false;
         for (const oct_doomed *d = all_doomed; d; d = d->next)
-            any |= d->on && d->flags && unlinkat(d->folder, d->name, d->flags) == 0;
+            if (d->on && d->flags) {
+                const bool gone = unlinkat(d->folder, d->name, d->flags) == 0;
+                any |= gone;
+                left |= !gone && (errno == ENOTEMPTY || errno == EEXIST);
+            }
     }
+    return left;
+}
+
+/* Other threads go on while a handler removes: a file that one has just made, or renamed to a name that was looked at
+ * before, takes another turn. */
+static void remove_doomed(void)
+{
+    enum { TURNS = 100 };
+    const struct timespec while_they_write = { .tv_nsec = 2000000 };
+    end_groups();
+    for (int i = 0; i < TURNS && remove_once(); i++)
+        nanosleep(&while_they_write, NULL);
 }
 
 /* Several threads may hit the end of a file at once: the first prints the message and ends the process, the others
