@@ -34,7 +34,7 @@ static void add_samples(oct_buf *b, const octet_samples *x)
         oct_buf_printf(b, " --samples %lld", (long long)x->samples);
     if (x->first)
         oct_buf_puts(b, " --first");
-    if (x->seed >= 0)
+    if (x->seed > 0)
         oct_buf_printf(b, " --seed %lld", (long long)x->seed);
     add_all(b, "--state", x->states);
     if (x->skip_bad)

@@ -15,6 +15,9 @@
  * Less than LEAST in all gains nothing. */
 enum { TILE = 1 << 15, PRODUCTS = 400000, LEAST = 1 << 17 };
 
+/* Steps that run in tiles together, at the most: each is compared with those before it. */
+enum { MOST_STEPS = 64 };
+
 /* The steps of a lane on one section. */
 typedef struct section_steps {
     oct_step *step;       /* [n] */
@@ -122,7 +125,8 @@ static bool find_steps(const oct_plan *p, size_t first, rt_tiles *t)
     memcpy(t->dims, y->dims, sizeof t->dims);
     if (!can_join(p, t, first, &linked))
         return false;
-    for (linked = false; t->last + 1 < p->n_step && can_join(p, t, t->last + 1, &linked) && linked; linked = false)
+    const size_t end = first + MOST_STEPS < p->n_step ? first + MOST_STEPS : p->n_step;
+    for (linked = false; t->last + 1 < end && can_join(p, t, t->last + 1, &linked) && linked; linked = false)
         t->last++;
     return t->last > first;
 }
@@ -242,18 +246,34 @@ static oct_status prepare_lanes(oct_plan *p, rt_tiles *t, oct_err *err)
 
 /* ------------------------------------------------------------------ results that only the tiles see */
 
-/* Whether all readers of a step's result are among the steps. */
-static bool is_private(const oct_plan *p, const rt_tiles *t, const oct_operand *y)
+/* The steps that read a buffer; an output of the model is read behind all steps. */
+typedef struct readers {
+    size_t first, last;
+} readers;
+
+/* Of each buffer that has bytes of its own. What tiles change later concerns buffers that their steps alone read. */
+static readers *find_readers(const oct_plan *p)
 {
-    const int root = rt_root(p, buffer_of(y));
-    for (size_t i = 0; i < p->g->n_output; i++)
-        if (rt_root(p, p->output[i]->buffer) == root)
-            return false;
-    for (size_t i = 0; i < p->n_step; i++)
-        for (int k = 0; (i < t->first || i > t->last) && k < p->step[i]->s.n_in; k++)
-            if (p->step[i]->s.in[k] && rt_root(p, buffer_of(p->step[i]->s.in[k])) == root)
-                return false;
-    return true;
+    readers *of = oct_arena_alloc(p->arena, (p->n_buffer + 1) * sizeof *of);
+    for (size_t b = 0; of && b < p->n_buffer; b++)
+        of[b] = (readers){ SIZE_MAX, 0 };
+    for (size_t i = 0; of && i < p->n_step; i++)
+        for (int k = 0; k < p->step[i]->s.n_in; k++)
+            if (p->step[i]->s.in[k]) {
+                readers *r = &of[rt_root(p, buffer_of(p->step[i]->s.in[k]))];
+                r->first = i < r->first ? i : r->first;
+                r->last = i;
+            }
+    for (size_t i = 0; of && i < p->g->n_output; i++)
+        of[rt_root(p, p->output[i]->buffer)].last = SIZE_MAX;
+    return of;
+}
+
+/* Whether all readers of a step's result are among the steps. */
+static bool is_private(const oct_plan *p, const rt_tiles *t, const readers *of, const oct_operand *y)
+{
+    const readers *r = &of[rt_root(p, buffer_of(y))];
+    return r->first >= t->first && r->last <= t->last;
 }
 
 /* The private input in whose bytes output 0 of step i can be written, which nothing reads later; NULL: none. */
@@ -275,7 +295,7 @@ static const oct_operand *overwritten(const oct_plan *p, const rt_tiles *t, size
 }
 
 /* Private results need the memory of a section for each thread. */
-static void shrink(oct_plan *p, const rt_tiles *t)
+static void shrink(oct_plan *p, const rt_tiles *t, const readers *of)
 {
     const size_t threads = (size_t)oct_pool_threads(p->opts.pool);
     const oct_operand *o = t->lane[0].full.operand;
@@ -283,7 +303,7 @@ static void shrink(oct_plan *p, const rt_tiles *t)
         const oct_step *s = &p->step[i]->s;
         o += s->n_in;
         for (int k = 0; k < s->n_out; k++, o++) {
-            if (!s->out[k] || !is_private(p, t, s->out[k]))
+            if (!s->out[k] || !is_private(p, t, of, s->out[k]))
                 continue;
             rt_buffer *b = &p->buffer[buffer_of(s->out[k])];
             const oct_operand *x = k == 0 ? overwritten(p, t, i) : NULL;
@@ -297,6 +317,9 @@ static void shrink(oct_plan *p, const rt_tiles *t)
 
 oct_status rt_tile(oct_plan *p, oct_err *err)
 {
+    const readers *of = find_readers(p);
+    if (!of)
+        return oct_nomem(err);
     for (size_t i = 0; i < p->n_step && !p->opts.no_passes; i++) {
         rt_tiles found, *t;
         if (!find_steps(p, i, &found) || !choose_rows(p, &found))
@@ -305,7 +328,7 @@ oct_status rt_tile(oct_plan *p, oct_err *err)
             return oct_nomem(err);
         *t = found;
         OCT_TRY(prepare_lanes(p, t, err));
-        shrink(p, t);
+        shrink(p, t, of);
         for (i = t->first; i <= t->last; i++) {
             p->step[i]->tiles = t;
             p->step[i]->s.algorithm = "tiles"; /* for profiles */

@@ -42,6 +42,8 @@ struct ev_page {
     size_t i;                              /* its place in the list, or of the layer among the rows */
     const oct_item *model, *metric, *node; /* of the loops over these; node: what was decided of the layer x, or NULL */
     size_t k;                              /* the number of the model */
+    double most_bytes;                     /* its largest layer's */
+    bool in_us;                            /* its times are shown in microseconds */
     bool drawn;                            /* the layer x has drawings */
 };
 
@@ -72,6 +74,11 @@ const char *ev_page_kind(const char *scheme, const char *codes);
 /* What is known of the metric in the loop for the model in the loop: NaN, or NULL. */
 double ev_page_score(const ev_page *p);
 const oct_item *ev_page_drop(const ev_page *p);
+
+/* ---- page_time.c ---- */
+
+/* What cells of the model in the loop are shown against, once for all of them. */
+void ev_page_measure(ev_page *p);
 
 /* ---- page_rows.c ---- */
 

@@ -144,6 +144,7 @@ static void loop(const ev_page *from, const char *path, const char *at, const ch
         if (in.list == in.models) {
             in.model = x;
             in.k = in.i;
+            ev_page_measure(&in);
         } else if (in.list == oct_item_at(in.report, "metrics")) {
             in.metric = x;
         }

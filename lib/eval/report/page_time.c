@@ -110,10 +110,10 @@ void ev_put_fall(ev_page *p)
 
 /* Chooses one unit for a table, so that its cells can be compared: microseconds if a whole run takes less than a
  * millisecond. */
-static bool in_us(const ev_page *p)
+static bool is_in_us(const oct_item *model)
 {
-    const bool rows = oct_item_count(p->model, "costs");
-    const oct_item *list = oct_item_at(p->model, rows ? "costs" : "profile");
+    const bool rows = oct_item_count(model, "costs");
+    const oct_item *list = oct_item_at(model, rows ? "costs" : "profile");
     double sum = 0;
     for (const oct_item *x = NULL; (x = oct_item_next(list, x));)
         sum += rows ? time_of(x, "float") : oct_item_number(x, "ms");
@@ -122,15 +122,14 @@ static bool in_us(const ev_page *p)
 
 void ev_put_unit(ev_page *p)
 {
-    oct_buf_puts(p->b, in_us(p) ? "µs" : "ms");
+    oct_buf_puts(p->b, p->in_us ? "µs" : "ms");
 }
 
 /* words: the digits of milliseconds; of microseconds two less are shown. */
 void ev_form_time(const ev_page *p, const oct_item *x, const char *words)
 {
-    const bool us = in_us(p);
     if (x)
-        oct_buf_printf(p->b, "%.*f", *words - '0' - (us ? 2 : 0), oct_item_number(x, "") * (us ? 1e3 : 1));
+        oct_buf_printf(p->b, "%.*f", *words - '0' - (p->in_us ? 2 : 0), oct_item_number(x, "") * (p->in_us ? 1e3 : 1));
 }
 
 /* Of a time that spreads widely nothing is said. */
@@ -167,9 +166,15 @@ static double most_bytes(const oct_item *model)
     return most;
 }
 
+void ev_page_measure(ev_page *p)
+{
+    p->most_bytes = most_bytes(p->model);
+    p->in_us = is_in_us(p->model);
+}
+
 bool ev_is_weighty(const ev_page *p)
 {
-    return most_bytes(p->model) > 0;
+    return p->most_bytes > 0;
 }
 
 bool ev_is_has_sizes(const ev_page *p)
@@ -193,5 +198,5 @@ void ev_put_weights_left(ev_page *p)
 
 void ev_form_of_largest(const ev_page *p, const oct_item *x, const char *words)
 {
-    oct_buf_printf(p->b, "%.1f", x ? 100 * oct_item_number(x, "") / most_bytes(p->model) : 0);
+    oct_buf_printf(p->b, "%.1f", x ? 100 * oct_item_number(x, "") / p->most_bytes : 0);
 }
