@@ -61,7 +61,8 @@ def evaluate(c, model, quant, data, *more):
     report = c.folder / "eval.json"
     tool.run([c.qeval, model, quant, "--data", data, "-q", "--no-latency", "--no-layers", "--json", report, *c.noted(more)])
     models = json.loads(report.read_text())["models"]
-    hold_parts(c, model, quant, data, more, models)
+    if c.is_new((sorted(models[1]["metrics"]), "--per-class" in more)):
+        hold_parts(c, model, quant, data, more, models)
     return {name: (models[0]["metrics"].get(name), value) for name, value in models[1]["metrics"].items()}, models[1]["drop"]
 
 
@@ -785,11 +786,16 @@ def main():
 
 
 class Judge(Checker):
-    """Knows by which rules it has judged."""
+    """Knows by which rules it has judged, and of which kinds of reports it has joined parts."""
 
     def __init__(self, args):
         super().__init__(args)
-        self.decoded = set()
+        self.decoded, self.kinds = set(), []
+
+    def is_new(self, kind):
+        new = kind not in self.kinds
+        self.kinds += [kind] * new
+        return new
 
     def noted(self, words):
         words = [str(word) for word in words]

@@ -227,36 +227,56 @@ def suppress(boxes, scores, least, limit, most, most_of_class=False, best_alone=
         scores = np.where(np.arange(scores.shape[1]) == scores.argmax(1)[:, None], scores, -1)
     rows, classes = np.nonzero(scores >= least)
     table = np.column_stack([boxes[rows], scores[rows, classes], classes]) if len(rows) else np.zeros((0, 6))
-    kept = []
+    kept, of_class = [], {}
     for row in table[np.argsort(-table[:, 4], kind="stable")]:
         if not most_of_class and len(kept) == most:
             break
-        same = [k for k in kept if k[5] == row[5]]
-        if (most_of_class and len(same) == most) or (limit is not None and same and (overlaps(row, np.array(same)) > limit).any()):
+        same, count = of_class.get(row[5], (None, 0))
+        if (most_of_class and count == most) or (limit is not None and count and (overlaps(row, same[:count]) > limit).any()):
             continue
+        if same is None or count == len(same):     # grows by halves
+            same = np.concatenate([same, np.empty_like(same)]) if count else np.empty((16, 6))
+        same[count] = row
+        of_class[row[5]] = same, count + 1
         kept.append(row)
     return np.array(kept) if kept else np.zeros((0, 6))
 
 
 # ---- average precision ----
 
-def match(boxes, objects, least):
-    """For boxes of one class, best first: 1 right, 0 wrong, -1 on a crowd. objects: x1 y1 x2 y2 crowd. Python's floats: NumPy takes long over two numbers."""
-    objects, result, taken = sorted((tuple(map(float, o)) for o in objects), key=lambda o: o[4]), [], set()
+def overlaps_of(boxes, objects):
+    """Of each box with each of the objects, x1 y1 x2 y2 crowd; with a crowd, the share of the box."""
+    rows = []
     for x1, y1, x2, y2 in boxes[:, :4].tolist():
+        own, row = (x2 - x1) * (y2 - y1), []
+        for o in objects:
+            both = max(min(x2, o[2]) - max(x1, o[0]), 0) * max(min(y2, o[3]) - max(y1, o[1]), 0)
+            row.append(both / (own if o[4] else own + (o[2] - o[0]) * (o[3] - o[1]) - both))
+        rows.append(row)
+    return rows
+
+
+def match(rows, crowds, least):
+    """For boxes of one class, best first: 1 right, 0 wrong, -1 on a crowd. rows: their overlaps; crowds: which objects are crowds, those last."""
+    result, taken = [], set()
+    for row in rows:
         best, most = None, least
-        for i, o in enumerate(objects):
-            if i in taken and not o[4]:
+        for i, overlap in enumerate(row):
+            if overlap < most or (i in taken and not crowds[i]):
                 continue
-            if best is not None and not objects[best][4] and o[4]:
+            if best is not None and not crowds[best] and crowds[i]:
                 break
-            both, own = max(min(x2, o[2]) - max(x1, o[0]), 0) * max(min(y2, o[3]) - max(y1, o[1]), 0), (x2 - x1) * (y2 - y1)
-            overlap = both / (own if o[4] else own + (o[2] - o[0]) * (o[3] - o[1]) - both)
-            if overlap >= most:
-                best, most = i, overlap
+            best, most = i, overlap
         taken.add(best)
-        result.append(0 if best is None else -1 if objects[best][4] else 1)
+        result.append(0 if best is None else -1 if crowds[best] else 1)
     return result
+
+
+def of_one_class(boxes, objects, c, most=None):
+    """(scores, overlaps, crowds) of a picture's boxes of a class with its objects of that class; crowds come last."""
+    found = boxes[boxes[:, 5] == c][:most]
+    them = sorted((tuple(map(float, (*o[:4], o[5]))) for o in objects if o[4] == c), key=lambda o: o[4])
+    return found[:, 4].tolist(), overlaps_of(found, them), [bool(o[4]) for o in them]
 
 
 def average_precisions(found, wanted, levels=np.linspace(0.5, 0.95, 10)):
@@ -264,15 +284,12 @@ def average_precisions(found, wanted, levels=np.linspace(0.5, 0.95, 10)):
     result = []
     for c in sorted({int(o[4]) for objects in wanted for o in objects if not o[5]}):
         total = sum(o[4] == c and not o[5] for objects in wanted for o in objects)
-        row = []
+        pictures = [of_one_class(boxes, objects, c, 100) for boxes, objects in zip(found, wanted)]
+        scores = np.array([s for picture in pictures for s in picture[0]])
+        row, order = [], np.argsort(-scores, kind="stable")
         for level in levels:
-            scores, right = [], []
-            for boxes, objects in zip(found, wanted):
-                of_class = boxes[boxes[:, 5] == c][:100]
-                right += match(of_class, [(*o[:4], o[5]) for o in objects if o[4] == c], level)
-                scores += list(of_class[:, 4])
-            order = [i for i in np.argsort(-np.array(scores), kind="stable") if right[i] >= 0]
-            hits = np.cumsum([right[i] for i in order])
+            right = np.array([r for _, rows, crowds in pictures for r in match(rows, crowds, level)], int)[order]
+            hits = np.cumsum(right[right >= 0])
             precision = hits / np.arange(1, len(hits) + 1)
             best = np.maximum.accumulate(precision[::-1])[::-1] if len(hits) else precision
             at = np.searchsorted(hits / total, np.arange(101) * 0.01)
@@ -286,20 +303,22 @@ def matches(found, wanted):
     rows = []
     for boxes, objects in zip(found, wanted):
         for c in np.unique(boxes[:, 5]) if len(boxes) else ():
-            of_class = boxes[boxes[:, 5] == c]
-            rows += ((s, r, c) for s, r in zip(of_class[:, 4], match(of_class, [(*o[:4], o[5]) for o in objects if o[4] == c], 0.5)))
+            scores, overlap, crowds = of_one_class(boxes, objects, c)
+            rows += ((s, r, c) for s, r in zip(scores, match(overlap, crowds, 0.5)))
     return np.array(rows).reshape(-1, 3).T
 
 
 def best_f1(found, wanted, least=None):
     """F1 of all classes, and the score where it is best, or that is given; of equal ones the highest."""
     scores, right, _ = matches(found, wanted)
-    total, best = sum(not o[5] for objects in wanted for o in objects), (0.0, np.inf)
-    for at in np.unique(scores)[::-1] if least is None else [least]:
-        hits, misses = (((right == kind) & (scores >= at)).sum() for kind in (1, 0))
-        one = 2 * hits / (hits + misses + total)
-        best = (float(one), at) if one > best[0] or least is not None else best
-    return best
+    total = sum(not o[5] for objects in wanted for o in objects)
+    levels = np.unique(scores)[::-1] if least is None else np.array([least])
+    hits, misses = (np.searchsorted(np.sort(-scores[right == kind]), -levels, side="right") for kind in (1, 0))
+    if not len(levels) or (least is None and not hits.any()):
+        return 0.0, np.inf
+    all_f1 = 2 * hits / (hits + misses + total)
+    at = int(all_f1.argmax())     # the first
+    return float(all_f1[at]), levels[at]
 
 
 def f1(found, wanted, least=None):
