@@ -223,6 +223,7 @@ struct oct_op {
     oct_weights weights;
     int batch;               /* the batch dimension of input 0 ... */
     const char *batch_first; /* ... or dimension 0 if this attribute is not 0; may be NULL */
+    bool repeats;            /* runs the graph that it holds any number of times (Loop, Scan) */
     bool draws; /* random numbers, which depend on the node's name (or seed) and the iteration: never folded */
     bool adds;  /* output 0 is the sum of all inputs (Add, Sum) */
     /* Bit i: output 0 is positively homogeneous in these inputs together. Multiplying all of them by positive factors,

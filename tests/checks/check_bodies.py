@@ -244,6 +244,29 @@ def check_inside(c):
     c.hold("inside: hint of the size", re.search(r"a file of about [1-9][\d.]* kB", said), said[-300:])
 
 
+def check_delicate(c):
+    """A product in a body whose input 8 bits do not hold stays float, alone; without that choice the outputs are of little use."""
+    for place in ("if", "nested", "loop", "scan"):
+        model, out, data = (c.folder / f"delicate.{place}.{end}" for end in ("onnx", "q.onnx", "npy"))
+        samples, where = bodies.delicate(model, place)
+        np.save(data, np.stack(samples[:64]))
+        tests = samples[64:]
+        want = run_ort(model, tests)
+        layers = {layer["name"]: layer["scheme"] for layer in c.convert(model, out, "--data", data)["layers"]}
+        got = [layers.get(f"{where}{n}") for n in ("delicate", "second", "third")]
+        c.hold(f"delicate in {place}: it alone stays float", got == ["float", "static", "static"], f"{got}")
+        rounded = {n.op_type for path, n in in_bodies(onnx.load(out)) if set(n.output) & set(inputs_of(out, "part/delicate"))}
+        c.hold(f"delicate in {place}: reads no rounded value", "DequantizeLinear" not in rounded, str(rounded))
+        with_it = sqnr(want, run_ort(out, tests))
+        c.convert(model, out, "--data", data, "--no-method", "mixed-precision")
+        without = sqnr(want, run_ort(out, tests))
+        c.hold(f"delicate in {place}: of use only with it", without < 20 < 26 < with_it, f"{with_it:.1f} dB, {without:.1f} dB without")
+
+
+def inputs_of(path, name):
+    return next(list(n.input) for _, n in in_bodies(onnx.load(path)) if n.name == name)
+
+
 # What ONNX Runtime moves a DequantizeLinear across, or removes; and the bodies that capture the result.
 MOVED = [(("Transpose",), "if"), (("Reshape", "Transpose"), "nested"), (("Transpose", "Slice"), "loop"), (("Unsqueeze", "Squeeze"), "scan"),
          (("MaxPool", "Dropout", "Transpose"), "if"), (("Transpose", "Reshape"), "inside")]
@@ -311,6 +334,7 @@ def main():
         check_forecast(c)
         check_rounding(c)
         check_inside(c)
+        check_delicate(c)
         check_moved(c)
         silero = args.shared / "models" / "silero_vad_16k.onnx"
         if silero.exists():

@@ -280,3 +280,47 @@ def each_node(graph, path=""):
         for a in node.attribute:
             if a.type == onnx.AttributeProto.GRAPH:
                 yield from each_node(a.g, f"{path}{node.name or node.output[0]}/{a.name}/")
+
+
+def _three_products(b, x):
+    """The first reads four values that are a thousand times larger than the others, with weights a thousand times smaller, so that 8 bits for all of them are too few."""
+    w = b.weights(64, 64)
+    w[:4] *= 1e-3
+    y = b.node("Relu", [b.node("Gemm", [x, b.const(w), b.const(b.small(64))], "delicate")])
+    y = b.node("Relu", [b.node("Gemm", [y, b.const(b.weights(64, 64)), b.const(b.small(64))], "second")])
+    return b.node("Gemm", [y, b.const(b.weights(64, 64)), b.const(b.small(64))], "third")
+
+
+def delicate(path, place, seed=19):
+    """Three products in the branch of an If that half of the samples take, of an If inside an If, in a Loop or a Scan; the first must not be rounded.
+    Samples float32[1][64], of which the first four values are large, and the prefix of the names of the body's nodes."""
+    n = Outer(seed)
+    b, e = Body(n, "part/"), Body(n, "other/")
+    shape, where = [1, 64], "choose/then_branch/part/"
+    small = n.node("Mul", ["x", n.const(np.float32(np.r_[np.full(4, 1e-3), np.ones(60)]))])  # what the other branch and the loops carry on is not delicate
+    other = e.graph([], [(e.node("Tanh", [small]), F32, shape)])
+    if place in ("if", "nested"):
+        then = b.graph([], [(_three_products(b, "x"), F32, shape)])
+        if place == "nested":
+            outer = Body(n, "outer/")
+            outer.nodes.append(helper.make_node("If", [_is_high(outer, small)], ["outer/y"], name="outer/choose", then_branch=then, else_branch=other))
+            then, where = outer.graph([], [("outer/y", F32, shape)]), "choose/then_branch/outer/choose/then_branch/part/"
+            other_of = Body(n, "last/")
+            other = other_of.graph([], [(other_of.node("Tanh", [small]), F32, shape)])
+        y = n.node("If", [_is_high(n, small)], "choose", then_branch=then, else_branch=other)
+    elif place == "loop":
+        y = b.node("Add", ["h", _three_products(b, "x")])
+        body = b.graph(_loop_inputs(floats("h", *shape)), [(b.node("Identity", ["go"]), BOOL, []), (y, F32, shape)])
+        y, where = n.node("Loop", [n.const(np.int64(3)), n.const(np.array(True)), small], "steps", body=body), "steps/body/part/"
+    else:
+        y = b.node("Identity", [_three_products(b, b.node("Unsqueeze", ["xt", b.const(np.array([0]))]))])
+        body = b.graph([floats("xt", 64)], [(y, F32, shape)])
+        y, where = n.node("Scan", ["x"], "over", body=body, num_scan_inputs=1), "over/body/part/"
+        y = n.node("Reshape", [y, n.const(np.array(shape))])
+    n.save_shaped(path, [floats("x", *shape)], [(y, shape)])
+    samples = []
+    for _ in range(160):
+        x = n.rng.standard_normal(shape) + n.rng.uniform(-0.3, 0.3)
+        x[:, :4] *= 1000
+        samples.append(np.asarray(x, np.float32))
+    return samples, where

@@ -216,4 +216,5 @@ const oct_op oct_op_loop = {
     OCT_SCHEMA("Loop", "", 1, 0, -1, 0, -1),
     .infer = loop_infer,
     .exec = loop_exec,
+    .repeats = true,
 };

@@ -334,10 +334,16 @@ static oct_status scan_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_scan_8 = {
-    OCT_SCHEMA("Scan", "", 8, 0, -1, 1, -1), .until = 8, .infer = scan_infer, .exec = scan_exec, .raise = scan_raise,
+    OCT_SCHEMA("Scan", "", 8, 0, -1, 1, -1),
+    .until = 8,
+    .infer = scan_infer,
+    .exec = scan_exec,
+    .raise = scan_raise,
+    .repeats = true,
 };
 const oct_op oct_op_scan = {
     OCT_SCHEMA("Scan", "", 9, 0, -1, 1, -1),
+    .repeats = true,
     .infer = scan_infer,
     .exec = scan_exec,
 };

@@ -79,7 +79,8 @@ static void suspect_worst(suspects *x, const oct_sensitivity *s)
     for (size_t id = 0; id < x->j->n_nodes; id++)
         x->rounds[id] = true;
     for (size_t i = 0; i < s->n; i++)
-        if (oct_site_counts(x->j, &s->site[i]) && s->site[i].noise >= LEAST_SHARE * oct_sensitivity_left(x->j, s))
+        if (!s->site[i].body && oct_site_counts(x->j, &s->site[i]) &&
+            s->site[i].noise >= LEAST_SHARE * oct_sensitivity_left(x->j, s))
             suspect(x, &s->site[i], most);
 }
 

@@ -21,6 +21,8 @@
  * not help alone may help together: if two values clip the same elements, as along a power spectrum, one alone gains
  * nothing.
  *
+ * Layers in the graphs that nodes hold (If, Loop, Scan) are among them, one by one.
+ *
  * A value that causes nearly all of the loss hides the loss that others cause. After such a value is gone, ranges are
  * chosen and everything is measured again, and the choice continues with the new measurements. */
 #include "observers/observer.h"
@@ -86,12 +88,15 @@ typedef enum extent {
 typedef struct choice {
     oct_qjob *j;
     const oct_sensitivity *s;
-    bool same;   /* decisions are those that s was measured with */
-    int *floats; /* by node: the number of the attempt that left it float; 0: none */
-    int *wides;  /* by node: the number of the attempt that gave it 16-bit activations; 0: none */
-    int attempt; /* counted from 1 */
+    bool same;               /* decisions are those that s was measured with */
+    const oct_qlayer *layer; /* [n]: those of the model, and of the graphs that nodes hold */
+    size_t n;
+    double *cost; /* by layer: its share of the multiply-accumulates */
+    int *floats;  /* by layer: the number of the attempt that left it float; 0: none */
+    int *wides;   /* by layer: the number of the attempt that gave it 16-bit activations; 0: none */
+    int attempt;  /* counted from 1 */
     extent extent;
-    reason *reason; /* by node */
+    reason *reason; /* by layer */
     double budget;
     double spent;        /* those of the layers chosen within the budget, or in sets */
     double limit, tried; /* of a set: the budget; what the last one has spent */
@@ -107,42 +112,47 @@ typedef struct choice {
         int dear, place;         /* beyond the budget: the number of layers, and the place of the last site, or -1 */
         bool may_widen, widened;
     } now;         /* for the current attempt */
-    bool *refused; /* by place (place_of): tried alone beyond the budget, and it did not gain enough */
+    bool *refused; /* by site: tried alone beyond the budget, and it did not gain enough */
 } choice;
 
-/* A number for each value and node. */
-static int place_of(const choice *x, const oct_site *s)
+static bool is_around(const choice *x, size_t k, const oct_site *s)
 {
-    return s->value >= 0 ? s->value : (int)x->j->n_values + s->node;
-}
-
-static bool is_around(const choice *x, int id, const oct_site *s)
-{
-    return s->value >= 0 ? oct_site_touches(x->j, id, s->value) : id == s->node;
+    const oct_qlayer *l = &x->layer[k];
+    return oct_site_job(x->j, s) == l->job &&
+           (s->value >= 0 ? oct_site_touches(l->job, l->node, s->value) : l->node == s->node);
 }
 
 /* Nodes that compute on real numbers between quantizers are among them: the value stays rounded while one of them
  * makes or reads it so. */
-static bool would_take(const choice *x, int id, const oct_site *s)
+static bool would_take(const choice *x, size_t k, const oct_site *s)
 {
-    const bool rounds = oct_makes_quantized(x->j, id) || oct_rounds_inputs(x->j, id) || oct_is_dynamic(x->j, id);
-    return rounds && !x->floats[id] && x->wides[id] != x->attempt && is_around(x, id, s);
+    const oct_qlayer *l = &x->layer[k];
+    const bool rounds =
+        oct_makes_quantized(l->job, l->node) || oct_rounds_inputs(l->job, l->node) || oct_is_dynamic(l->job, l->node);
+    return rounds && !x->floats[k] && x->wides[k] != x->attempt && is_around(x, k, s);
 }
 
 /* If the target wants quantizers around all nodes, nodes that compute in float round to 8 bits too. */
-static bool would_widen(const choice *x, int id, const oct_site *s)
+static bool would_widen(const choice *x, size_t k, const oct_site *s)
 {
-    return x->now.may_widen && !oct_row_of(x->j, id)->typed && !x->floats[id] && !x->wides[id] &&
-           oct_may_be_wide(x->j, id) && is_around(x, id, s);
+    const oct_qlayer *l = &x->layer[k];
+    return x->now.may_widen && !oct_row_of(l->job, l->node)->typed && !x->floats[k] && !x->wides[k] &&
+           oct_may_be_wide(l->job, l->node) && is_around(x, k, s);
 }
 
 /* Whether the nodes around a value can be widened together, without one that would have to be float. */
 static bool widens(const choice *x, const oct_site *s)
 {
     bool all = true;
-    for (size_t i = 0; i < x->j->n_layer; i++)
-        all &= !would_take(x, x->j->layer[i], s) || would_widen(x, x->j->layer[i], s);
+    for (size_t k = 0; k < x->n; k++)
+        all &= !would_take(x, k, s) || would_widen(x, k, s);
     return all;
+}
+
+/* NaN: it is not known, but estimated. */
+static double known_cost(const choice *x, size_t k)
+{
+    return x->layer[k].job->guessed[x->layer[k].node] ? NAN : x->cost[k];
 }
 
 /* The multiply-accumulates of the layers around a value, estimated and (NaN: they are not known) for reports, and the
@@ -155,30 +165,35 @@ static int cost_of(const choice *x, const oct_site *s, double *macs, double *kno
     int n = 0;
     *macs = *known = 0;
     *layers = 0;
-    for (size_t i = 0; i < x->j->n_layer; i++) {
-        const int id = x->j->layer[i];
-        if (!would_take(x, id, s) && !(wide && would_widen(x, id, s)))
+    for (size_t k = 0; k < x->n; k++) {
+        const oct_qlayer *l = &x->layer[k];
+        if (!would_take(x, k, s) && !(wide && would_widen(x, k, s)))
             continue;
-        if (oct_row_of(x->j, id)->named)
+        if (oct_row_of(l->job, l->node)->named)
             return 0;
-        *macs += oct_work_share(x->j, id);
-        *known += oct_known_work_share(x->j, id);
-        *layers += oct_is_product(x->j, id) || oct_is_dynamic(x->j, id);
+        *macs += x->cost[k];
+        *known += known_cost(x, k);
+        *layers += oct_is_product(l->job, l->node) || oct_is_dynamic(l->job, l->node);
         n++;
     }
     return n;
 }
 
 /* The value whose rounding a reason is about: a recurrent layer rounds its input, and its state like that. */
-static int value_of(const choice *x, const reason *r)
+static int value_of(const choice *x, const oct_site *s)
 {
-    return r->site->value >= 0 ? r->site->value : x->j->g->node[r->site->node].in[0];
+    return s->value >= 0 ? s->value : oct_site_job(x->j, s)->g->node[s->node].in[0];
+}
+
+static const char *name_of(const choice *x, const oct_site *s)
+{
+    return oct_value_name(oct_site_job(x->j, s)->g, value_of(x, s));
 }
 
 static oct_status take(choice *x, const reason *r, oct_err *err)
 {
     char macs[OCT_MACS_TEXT];
-    const char *name = oct_value_name(x->j->g, value_of(x, r)), *and = r->site->value >= 0 ? "" : " and the state";
+    const char *name = name_of(x, r->site), *and = r->site->value >= 0 || r->site->body ? "" : " and the state";
     const char *why =
         isfinite(r->gain)
             ? oct_arena_printf(x->j->arena,
@@ -191,26 +206,25 @@ static oct_status take(choice *x, const reason *r, oct_err *err)
     if (!as_float || !as_wide)
         return oct_nomem(err);
     const bool wide = widens(x, r->site);
-    for (size_t i = 0; i < x->j->n_layer; i++) {
-        const int id = x->j->layer[i];
-        if (wide ? !would_widen(x, id, r->site) : !would_take(x, id, r->site))
+    for (size_t k = 0; k < x->n; k++) {
+        if (wide ? !would_widen(x, k, r->site) : !would_take(x, k, r->site))
             continue;
-        *(wide ? &x->wides[id] : &x->floats[id]) = x->attempt;
+        *(wide ? &x->wides[k] : &x->floats[k]) = x->attempt;
         const oct_constraint c = { .kind = wide ? OCT_CONSTRAINT_WIDE : OCT_CONSTRAINT_FLOAT,
                                    .from = OCT_FROM_MIXED_PRECISION,
-                                   .node = id,
+                                   .node = x->layer[k].node,
                                    .why = wide ? as_wide : as_float };
-        OCT_TRY(oct_constrain(&x->j->constraints, &c, err));
-        x->reason[id] = *r;
+        OCT_TRY(oct_constrain(&x->layer[k].job->constraints, &c, err));
+        x->reason[k] = *r;
         x->now.widened |= wide;
     }
     return OCT_OK;
 }
 
 /* Whether a few elements of a value are many times larger than the others. */
-static oct_status is_delicate(const choice *x, int root, bool *delicate, oct_err *err)
+static oct_status is_delicate(const choice *x, const oct_site *s, bool *delicate, oct_err *err)
 {
-    const oct_calib_tensor *t = oct_calib_find(x->calib, oct_value_name(x->j->g, root));
+    const oct_calib_tensor *t = oct_calib_find(x->calib, name_of(x, s));
     oct_observer_spec spec;
     oct_selection most;
     *delicate = false;
@@ -226,7 +240,7 @@ static oct_status is_delicate(const choice *x, int root, bool *delicate, oct_err
 /* Whether a value may be chosen, and whether it exceeds the budget. */
 static oct_status may_take(choice *x, const oct_site *s, double macs, int layers, bool *may, bool *beyond, oct_err *err)
 {
-    const int place = place_of(x, s);
+    const int place = (int)(s - x->s->site);
     *beyond = x->budget <= 0 || x->spent + x->now.spent + macs > x->budget; /* without a budget, what is free neither */
     if (x->extent >= A_SET) {
         *may = x->spent + x->now.spent + macs <= x->limit;
@@ -243,7 +257,7 @@ static oct_status may_take(choice *x, const oct_site *s, double macs, int layers
         return OCT_OK;
     }
     bool delicate;
-    OCT_TRY(is_delicate(x, value_of(x, &(reason){ .site = s }), &delicate, err));
+    OCT_TRY(is_delicate(x, s, &delicate, err));
     x->now.place = place;
     x->now.dear += layers;
     x->now.must_gain += layers * (delicate ? DELICATE_GAIN : DEAR_GAIN);
@@ -326,8 +340,8 @@ static oct_status choose(choice *x, oct_err *err)
 static size_t count(const choice *x, bool wide)
 {
     size_t n = 0;
-    for (size_t id = 0; id < x->j->n_nodes; id++)
-        n += wide ? x->wides[id] && !x->floats[id] : x->floats[id] != 0;
+    for (size_t k = 0; k < x->n; k++)
+        n += wide ? x->wides[k] && !x->floats[k] : x->floats[k] != 0;
     return n;
 }
 
@@ -335,22 +349,24 @@ static size_t count(const choice *x, bool wide)
 static bool has_chosen(const choice *x)
 {
     bool any = false;
-    for (size_t id = 0; id < x->j->n_nodes; id++)
-        any |= x->floats[id] == x->attempt || x->wides[id] == x->attempt;
+    for (size_t k = 0; k < x->n; k++)
+        any |= x->floats[k] == x->attempt || x->wides[k] == x->attempt;
     return any;
 }
 
 /* Drops the choice of the current attempt. */
 static void forget(choice *x)
 {
-    for (size_t id = 0; id < x->j->n_nodes; id++)
-        if (x->floats[id] == x->attempt) {
-            x->floats[id] = 0;
-            oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_FLOAT, OCT_FROM_MIXED_PRECISION, (int)id);
-        } else if (x->wides[id] == x->attempt) {
-            x->wides[id] = 0;
-            oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_WIDE, OCT_FROM_MIXED_PRECISION, (int)id);
+    for (size_t k = 0; k < x->n; k++) {
+        oct_constraints *l = &x->layer[k].job->constraints;
+        if (x->floats[k] == x->attempt) {
+            x->floats[k] = 0;
+            oct_constraints_drop(l, OCT_CONSTRAINT_FLOAT, OCT_FROM_MIXED_PRECISION, x->layer[k].node);
+        } else if (x->wides[k] == x->attempt) {
+            x->wides[k] = 0;
+            oct_constraints_drop(l, OCT_CONSTRAINT_WIDE, OCT_FROM_MIXED_PRECISION, x->layer[k].node);
         }
+    }
 }
 
 static void give_back(oct_trial *t, oct_conversion *c)
@@ -393,29 +409,31 @@ static oct_status measure(oct_conversion *c, choice *x, double share, oct_err *e
     OCT_TRY(oct_sensitivity_find_worst(sim, c->job, share, x->same ? x->s : NULL, c->arena, s, err));
     x->same = true;
     x->s = c->sensitivity = s;
-    return (x->order = oct_arena_calloc(c->arena, s->n + 1, sizeof *x->order)) ? OCT_OK : oct_nomem(err);
+    x->order = oct_arena_calloc(c->arena, s->n + 1, sizeof *x->order);
+    x->refused = oct_arena_calloc(c->arena, s->n + 1, sizeof *x->refused);
+    return x->order && x->refused ? OCT_OK : oct_nomem(err);
 }
 
 /* Records the nodes that stay float or have 16 bits, with names that outlive the graph. */
 static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
 {
     c->n_promoted = 0;
-    c->promoted = oct_arena_calloc(c->arena, x->j->n_layer + 1, sizeof *c->promoted);
+    c->promoted = oct_arena_calloc(c->arena, x->n + 1, sizeof *c->promoted);
     if (!c->promoted)
         return oct_nomem(err);
-    for (size_t i = 0; i < x->j->n_layer; i++) {
-        const int id = x->j->layer[i];
-        const reason *r = &x->reason[id];
-        if (!x->floats[id] && !x->wides[id])
+    for (size_t k = 0; k < x->n; k++) {
+        const oct_qlayer *l = &x->layer[k];
+        const reason *r = &x->reason[k];
+        if (!x->floats[k] && !x->wides[k])
             continue;
         oct_promotion *p = &c->promoted[c->n_promoted++];
-        *p = (oct_promotion){ .macs = oct_known_work_share(x->j, id),
+        *p = (oct_promotion){ .macs = known_cost(x, k),
                               .loss = r->share,
                               .gain = r->gain,
                               .beyond_budget = r->beyond,
-                              .wide = !x->floats[id] };
-        p->layer = oct_arena_strdup(c->arena, oct_node_label(x->j->g, id));
-        p->value = oct_arena_strdup(c->arena, oct_value_name(x->j->g, value_of(x, r)));
+                              .wide = !x->floats[k] };
+        p->layer = oct_arena_printf(c->arena, "%s%s", l->job->where, oct_node_label(l->job->g, l->node));
+        p->value = oct_arena_strdup(c->arena, name_of(x, r->site));
         if (!p->layer || !p->value)
             return oct_nomem(err);
     }
@@ -505,7 +523,6 @@ static oct_status attempt_all(oct_conversion *c, oct_trial *t, oct_method_result
 {
     choice *x = t->arg;
     OCT_TRY(measure(c, x, LEAST_SHARE, err));
-    memset(x->refused, 0, (x->j->n_values + x->j->n_nodes) * sizeof *x->refused);
     OCT_TRY(attempt(c, t, WITHIN_BUDGET, r, err));
     const double before = r->before;
     int refused = 0;
@@ -550,6 +567,18 @@ static oct_status measure_weights(oct_conversion *c, const bool *layer, oct_sens
     return oct_sensitivity_of_weights(sim, c->job, layer, c->arena, out, err);
 }
 
+static bool is_left_float(const choice *x, size_t k)
+{
+    const oct_constraint *l = oct_constraint_on(&x->layer[k].job->constraints, x->layer[k].node, OCT_CONSTRAINT_FLOAT);
+    return x->floats[k] && l && l->from == OCT_FROM_MIXED_PRECISION;
+}
+
+static bool may_store(const choice *x, size_t k)
+{
+    const oct_qlayer *l = &x->layer[k];
+    return oct_op_of(l->job->g, l->node)->quant == OCT_QUANT_WEIGHTED && !oct_no_stored(l->job, l->node);
+}
+
 /* Layers that are float for the sake of their activations keep weights in 8 bits: those that add least, as long as all
  * of them add little to the noise that is left, or outputs stay good. */
 static oct_status store_weights(oct_conversion *c, const choice *x, double after, oct_err *err)
@@ -561,12 +590,12 @@ static oct_status store_weights(oct_conversion *c, const choice *x, double after
     size_t n = 0;
     if (!kept || !layer)
         return oct_nomem(err);
-    for (size_t id = 0; id < j->n_nodes; id++) {
-        const oct_constraint *k = oct_constraint_on(&j->constraints, (int)id, OCT_CONSTRAINT_FLOAT);
-        if (!x->floats[id] || !k || k->from != OCT_FROM_MIXED_PRECISION)
+    for (size_t k = 0; k < x->n; k++) {
+        const int id = x->layer[k].node;
+        if (x->layer[k].job != j || !is_left_float(x, k))
             continue;
-        kept[id] = *k;
-        layer[id] = oct_op_of(j->g, (int)id)->quant == OCT_QUANT_WEIGHTED && !oct_no_stored(j, (int)id);
+        kept[id] = *oct_constraint_on(&j->constraints, id, OCT_CONSTRAINT_FLOAT);
+        layer[id] = may_store(x, k);
         n += layer[id];
     }
     if (n == 0 || isnan(after))
@@ -585,20 +614,99 @@ static oct_status store_weights(oct_conversion *c, const choice *x, double after
     return OCT_OK;
 }
 
+/* Sets the scheme of those in bodies that can store weights. Returns how many. */
+static oct_status set_in_bodies(oct_conversion *c, const choice *x, oct_scheme scheme, size_t *n, oct_err *err)
+{
+    *n = 0;
+    for (size_t k = 0; k < x->n; k++) {
+        const oct_qlayer *l = &x->layer[k];
+        if (l->job == x->j || !is_left_float(x, k) || !may_store(x, k))
+            continue;
+        oct_constraint made = *oct_constraint_on(&l->job->constraints, l->node, OCT_CONSTRAINT_FLOAT);
+        made.scheme = scheme;
+        OCT_TRY(oct_constrain(&l->job->constraints, &made, err));
+        ++*n;
+    }
+    if (*n)
+        oct_conversion_changed(c);
+    return OCT_OK;
+}
+
+/* The loss on each half of the samples. */
+static oct_status measure_halves(oct_conversion *c, oct_sim_loss loss[2], oct_err *err)
+{
+    for (int half = 0; half < 2; half++) {
+        oct_sim *sim;
+        OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, half, &sim, err));
+        OCT_TRY(oct_sim_measure(sim, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &loss[half], err));
+    }
+    return OCT_OK;
+}
+
+/* The same in bodies, for all of them together, since the simulation has a body as a whole. That outputs are good says
+ * less here: samples that seldom take a branch do not show what it loses. */
+static oct_status store_in_bodies(oct_conversion *c, const choice *x, oct_err *err)
+{
+    oct_sim_loss before[2], after[2];
+    size_t n = 0;
+    for (size_t k = 0; k < x->n; k++)
+        n += x->layer[k].job != x->j && is_left_float(x, k) && may_store(x, k);
+    if (n == 0)
+        return OCT_OK;
+    OCT_TRY(measure_halves(c, before, err));
+    OCT_TRY(set_in_bodies(c, x, OCT_SCHEME_STORED, &n, err));
+    OCT_TRY(measure_halves(c, after, err));
+    const bool little = after[0].noise <= before[0].noise * (1 + STORED_NOISE) &&
+                        after[1].noise <= before[1].noise * (1 + STORED_NOISE);
+    return little ? OCT_OK : set_in_bodies(c, x, OCT_SCHEME_AUTO, &n, err);
+}
+
+/* The multiply-accumulates of a graph and of those in it. */
+static double work_of(const oct_qjob *j)
+{
+    double work = j->all_work;
+    for (size_t i = 0; i < j->n_body; i++)
+        work += work_of(j->body[i].job);
+    return work;
+}
+
+/* Shares are of all layers around: a body that runs more than once may be nearly all of the time, so that its own count
+ * there. all, whole: the multiply-accumulates of which the layers of j, and those of bodies that run once, are a share.
+ */
+static void set_costs(choice *x, const oct_qjob *j, double all, double whole)
+{
+    for (size_t k = 0; k < x->n; k++)
+        if (x->layer[k].job == j)
+            x->cost[k] = j->work[x->layer[k].node] / all;
+    for (size_t i = 0; i < j->n_body; i++) {
+        const oct_qjob *b = j->body[i].job;
+        const oct_op *op = oct_op_of(j->g, j->body[i].node);
+        const double own = op && op->repeats ? work_of(b) : whole;
+        set_costs(x, b, own, own);
+    }
+}
+
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    choice x = { .j = c->job, .calib = c->calib, .budget = c->o.budget ? *c->o.budget : BUDGET, .seen = NAN };
+    choice x = { .j = c->job,
+                 .layer = c->job->all,
+                 .n = c->job->n_all,
+                 .calib = c->calib,
+                 .budget = c->o.budget ? *c->o.budget : BUDGET,
+                 .seen = NAN };
     oct_trial t = { .size = OCT_SIM_MANY_RUNS, .act = take_some, .undo = give_back, .arg = &x };
-    x.floats = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.floats);
-    x.wides = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.wides);
-    x.reason = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.reason);
-    x.refused = oct_arena_calloc(c->arena, x.j->n_values + x.j->n_nodes + 1, sizeof *x.refused);
-    if (!x.floats || !x.wides || !x.reason || !x.refused)
+    x.cost = oct_arena_calloc(c->arena, x.n + 1, sizeof *x.cost);
+    x.floats = oct_arena_calloc(c->arena, x.n + 1, sizeof *x.floats);
+    x.wides = oct_arena_calloc(c->arena, x.n + 1, sizeof *x.wides);
+    x.reason = oct_arena_calloc(c->arena, x.n + 1, sizeof *x.reason);
+    if (!x.cost || !x.floats || !x.wides || !x.reason)
         return oct_nomem(err);
+    set_costs(&x, x.j, x.j->all_work, work_of(x.j));
     OCT_TRY(choose_floats(c, &t, r, err));
     const size_t n = count(&x, false), wide = count(&x, true);
     if (n)
         OCT_TRY(store_weights(c, &x, r->after, err));
+    OCT_TRY(store_in_bodies(c, &x, err));
     r->why = n || wide ? NULL : nothing;
     r->measure = n || wide ? r->measure : NULL; /* what was measured is not what the model has */
     *r->choice = '\0';

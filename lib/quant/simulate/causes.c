@@ -24,26 +24,27 @@ static int node_of(const oct_qjob *j, const oct_site *s)
 
 static oct_status set_cause(oct_conversion *c, const oct_site *s, double all, oct_cause *x, oct_err *err)
 {
-    const oct_qjob *j = c->job;
+    const oct_qjob *j = oct_site_job(c->job, s);
     const int node = node_of(j, s);
     *x = (oct_cause){
         .layer = "", .op = "", .node = node, .noise = s->noise, .share = s->noise / all, .sqnr = decibels(s->noise)
     };
     /* Names must outlive the graph that is written. */
-    if (node >= 0 && (!(x->layer = oct_arena_strdup(c->arena, oct_node_label(j->g, node))) ||
+    if (node >= 0 && (!(x->layer = oct_arena_printf(c->arena, "%s%s", j->where, oct_node_label(j->g, node))) ||
                       !(x->op = oct_arena_strdup(c->arena, j->g->node[node].op))))
         return oct_nomem(err);
     if (s->value >= 0 && !(x->value = oct_arena_strdup(c->arena, oct_value_name(j->g, s->value))))
         return oct_nomem(err);
-    x->whole = s->node >= 0 && (oct_is_dynamic_recurrent(j, s->node) || oct_node_graph_at(&j->g->node[s->node], 0));
+    x->whole =
+        s->node >= 0 && (s->body || oct_is_dynamic_recurrent(j, s->node) || oct_node_graph_at(&j->g->node[s->node], 0));
     x->gain = x->share < 1 ? -10 * log10(1 - x->share) : INFINITY;
     return OCT_OK;
 }
 
-static void add_to_layer(oct_conversion *c, const oct_cause *x)
+static void add_to_layer(oct_conversion *c, const oct_graph *g, const oct_cause *x)
 {
     for (size_t i = 0; i < c->n_layers; i++)
-        if (c->layers[i].d.graph == c->job->g && c->layers[i].d.node == x->node)
+        if (c->layers[i].d.graph == g && c->layers[i].d.node == x->node)
             c->layers[i].loss += x->share;
 }
 
@@ -84,12 +85,12 @@ static oct_status record(oct_conversion *c, const oct_sensitivity *s, oct_err *e
     if (!(x->cause = oct_arena_calloc(c->arena, s->n + 1, sizeof *x->cause)))
         return oct_nomem(err);
     for (size_t i = 0; i < s->n; i++) {
-        if (oct_site_counts(c->job, &s->site[i]))
-            OCT_TRY(set_cause(c, &s->site[i], all, &x->cause[x->n++], err));
+        if (oct_site_counts(c->job, &s->site[i])) {
+            OCT_TRY(set_cause(c, &s->site[i], all, &x->cause[x->n], err));
+            add_to_layer(c, oct_site_job(c->job, &s->site[i])->g, &x->cause[x->n++]);
+        }
         x->small += s->site[i].noise == 0;
     }
-    for (size_t i = 0; i < x->n; i++)
-        add_to_layer(c, &x->cause[i]);
     x->of_values = decibels(s->values.noise);
     x->of_weights = decibels(s->weights.noise);
     return oct_conversion_find_culprits(c, s, err);

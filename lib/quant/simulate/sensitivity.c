@@ -2,6 +2,7 @@
 #include "quant/simulate/sensitivity.h"
 
 #include "quant/job/placed.h"
+#include "quant/simulate/body_sites.h"
 #include "quant/simulate/simulate_int.h"
 
 #include <math.h>
@@ -24,6 +25,7 @@ typedef struct group {
 
 typedef struct search {
     oct_sim *s;
+    oct_qjob *j;
     oct_site *site; /* the sites of one kind, in the order of the graph */
     size_t n;
     bool *on;      /* the mask of a measurement, by value or by node */
@@ -63,6 +65,8 @@ static oct_status measure(search *x, size_t from, size_t to, double *noise, oct_
 {
     const bool weights = x->site[from].node >= 0;
     oct_sim_loss loss;
+    if (x->site[from].body)
+        return oct_body_sites_measure(x->s, x->j, x->site + from, to - from, x->known[1], noise, err);
     for (size_t i = from; i < to; i++)
         *flag_of(x, i) = true;
     const oct_sim_mask m = { .value = weights ? NULL : x->on,
@@ -156,6 +160,8 @@ static int by_noise(const void *a, const void *b)
     const oct_site *p = a, *q = b;
     if (p->noise != q->noise)
         return p->noise > q->noise ? -1 : 1;
+    if (p->body != q->body)
+        return strcmp(p->body ? p->body->where : "", q->body ? q->body->where : "");
     return p->value != q->value ? (p->value > q->value ? 1 : -1) : (p->node > q->node) - (p->node < q->node);
 }
 
@@ -193,11 +199,12 @@ static oct_status measure_kinds(oct_sim *s, oct_memo *memo, oct_sensitivity *out
 }
 
 /* Opens a search among the values, with room for the layers. out: what each kind of sites causes together. */
-static oct_status begin(search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, oct_arena *arena,
-                        oct_sensitivity *out, oct_err *err)
+static oct_status begin(search *x, oct_sim *s, oct_qjob *j, oct_memo *memo, oct_arena *arena, oct_sensitivity *out,
+                        oct_err *err)
 {
-    const size_t most = j->n_values + j->n_nodes;
+    const size_t most = j->n_values + j->n_nodes + oct_body_sites_most(j);
     *x = (search){ .s = s,
+                   .j = j,
                    .memo = memo,
                    .site = oct_arena_calloc(arena, most + 1, sizeof *x->site),
                    .on = oct_arena_calloc(arena, most + 1, sizeof *x->on) };
@@ -261,7 +268,7 @@ oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer
 static double noise_of(const oct_sensitivity *before, int node)
 {
     for (size_t i = 0; before && i < before->n; i++)
-        if (before->site[i].node == node)
+        if (!before->site[i].body && before->site[i].node == node)
             return before->site[i].noise;
     return NAN;
 }
@@ -281,6 +288,18 @@ static oct_status measure_recurrent(const search *x, const oct_qjob *j, const oc
             OCT_TRY(measure(&one, at, at + 1, &x->site[at].noise, err));
     }
     return OCT_OK;
+}
+
+/* Opens a search among the sites in bodies, which stand behind the n others. */
+static oct_status begin_bodies(const search *x, size_t n, oct_arena *arena, search *in, oct_err *err)
+{
+    double all = 0;
+    *in = *x;
+    in->site = x->site + n;
+    in->n = in->width = oct_body_sites_list(x->j, in->site);
+    if (in->n)
+        OCT_TRY(oct_body_sites_all(x->s, x->j, &all, err));
+    return open_sites(in, all, arena, err);
 }
 
 /* The noise that remains without the sites, n of them, that cause at least `share` of it. */
@@ -311,7 +330,7 @@ static size_t width_of(const search *x)
 oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, const oct_sensitivity *before,
                                       oct_arena *arena, oct_sensitivity *out, oct_err *err)
 {
-    search x;
+    search x, bodies;
     size_t recurrent;
     if (before)
         *out = *before;
@@ -322,13 +341,16 @@ oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, con
         memcpy(x.known, before->known, (4 * x.n + 2) * sizeof *x.known);
     x.width = width_of(&x);
     OCT_TRY(measure_recurrent(&x, j, before, &recurrent, err));
+    OCT_TRY(begin_bodies(&x, x.n + recurrent, arena, &bodies, err));
+    const size_t n = x.n + recurrent + bodies.n;
     for (double left = out->all.noise, more = INFINITY; left < more;) {
-        x.least = MARGIN * share * left;
+        x.least = bodies.least = MARGIN * share * left;
         OCT_TRY(divide(&x, err));
+        OCT_TRY(divide(&bodies, err));
         more = left;
-        left = left_without_worst(&x, x.n + recurrent, out->all.noise, share);
+        left = left_without_worst(&x, n, out->all.noise, share);
     }
-    out->n = x.n + recurrent;
+    out->n = n;
     out->known = x.known;
     out->least = out->values.noise > 0 ? fmin(x.untold / out->values.noise, 1) : 0;
     qsort(out->site, out->n, sizeof *out->site, by_noise);
@@ -353,9 +375,10 @@ bool oct_site_touches(const oct_qjob *j, int id, int root)
 
 bool oct_site_counts(const oct_qjob *j, const oct_site *s)
 {
+    const oct_qjob *of = oct_site_job(j, s);
     if (s->value < 0)
-        return s->noise > 0 && oct_scheme_of(j, s->node) == s->scheme;
-    return s->noise > 0 && (oct_quant_of(j, s->value) || oct_is_rounded_at_run(j, s->value));
+        return s->noise > 0 && oct_scheme_of(of, s->node) == s->scheme;
+    return s->noise > 0 && (oct_quant_of(of, s->value) || oct_is_rounded_at_run(of, s->value));
 }
 
 double oct_sensitivity_left(const oct_qjob *j, const oct_sensitivity *s)
