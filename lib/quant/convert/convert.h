@@ -259,12 +259,20 @@ typedef struct oct_dynamic_trial {
     oct_eval_score score; /* with it, by the metric that decides; metric NULL: none does */
 } oct_dynamic_trial;
 
+/* A scheme that leaves activations float, as it did on the samples that judge (cure_trial.c). */
+enum { OCT_TRIED = 2 };
+typedef struct oct_tried {
+    oct_scheme scheme; /* OCT_SCHEME_AUTO: none was tried */
+    double sqnr;       /* dB of the outputs; NaN: it could not be tried */
+    bool worse;        /* a score is worse than the float model's by more than chance, or the outputs are broken */
+} oct_tried;
+
 /* An option that would win back what was lost: a budget in percent, or a scheme; neither: none is known, as where the
  * scheme is the one in use. */
 typedef struct oct_cure {
     double budget;
     const char *scheme; /* NULL: it is the budget, if that is not 0 */
-    double sqnr;        /* dB that the outputs had when it was tried in the simulation; NaN: it is a guess */
+    double sqnr;        /* dB that the outputs had when it was tried; NaN: it is a guess */
 } oct_cure;
 
 /* "with them in float the outputs gain 7.3 dB, for 1.2 % of the multiply-accumulates", or that the outputs would be the
@@ -362,6 +370,7 @@ typedef struct oct_conversion {
     oct_culprits culprits;
     oct_remedy remedy;
     oct_dynamic_trial dynamic;
+    oct_tried tried[OCT_TRIED];
     oct_promotion *promoted;
     size_t n_promoted;
     uint64_t size_before, size_after; /* bytes of the files, external data included */

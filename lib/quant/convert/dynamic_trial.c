@@ -78,7 +78,7 @@ static oct_status measure(oct_conversion *c, double *sqnr, oct_err *err)
 }
 
 /* Whether methods for static layers have changed the graph. A conversion by another scheme begins without that. */
-static bool is_scaled(const oct_conversion *c)
+bool oct_conversion_is_scaled(const oct_conversion *c)
 {
     for (size_t i = 0; i < c->n_methods; i++)
         if (c->methods[i].ran && c->methods[i].method->step == OCT_STEP_GRAPH &&
@@ -129,7 +129,7 @@ oct_status oct_dynamic_try(oct_conversion *c, oct_err *err)
     if (!is_open(c))
         return OCT_OK;
     const oct_scheme scheme = c->job->opts.scheme;
-    x->scaled = is_scaled(c);
+    x->scaled = oct_conversion_is_scaled(c);
     OCT_TRY(measure(c, &before, err));
     OCT_TRY(oct_decisions_keep(c->job, c->arena, &was, err));
     OCT_TRY(measure_dynamic(c, before, x, err));

@@ -31,10 +31,15 @@ static const oct_eval_score *find_score(const oct_eval_result *r, const char *me
     return NULL;
 }
 
+const oct_eval_score *oct_conversion_score_of(const oct_conversion *c, const oct_eval_result *r)
+{
+    const oct_eval_score *s = find_score(r, c->o.metric);
+    return s && !isnan(s->drop) ? s : NULL;
+}
+
 const oct_eval_score *oct_conversion_score(const oct_conversion *c)
 {
-    const oct_eval_score *s = c->verdict ? find_score(c->verdict, c->o.metric) : NULL;
-    return s && !isnan(s->drop) ? s : NULL;
+    return c->verdict ? oct_conversion_score_of(c, c->verdict) : NULL;
 }
 
 oct_eval_score oct_conversion_goal_score(const oct_conversion *c, size_t goal)
@@ -257,6 +262,7 @@ oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *
         c->o.listener.taken(c->o.listener.arg, c->src);
     OCT_TRY(look_for_denormals(c, pick.aside, err));
     OCT_TRY(compare_seen(c, models, err));
+    OCT_TRY(oct_cures_try(c, &pick, err));
     oct_conversion_warn_of_loss(c);
     return against_goals(c, err);
 }

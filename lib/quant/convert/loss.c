@@ -145,7 +145,7 @@ oct_status oct_conversion_find_culprits(oct_conversion *c, const oct_sensitivity
  * agreement lies below a value that costs no accuracy. A model agrees with itself by 100 %, so even four different
  * classes of 64 would be significant. But close decisions change in both directions, and as many are improved as are
  * damaged: networks of 60 % top-1 gave another class for 5 to 7 % of the samples, at the same accuracy. */
-static bool is_worse(const oct_eval_score *x)
+bool oct_score_is_worse(const oct_eval_score *x)
 {
     if (!x || isnan(x->lo))
         return false;
@@ -223,6 +223,44 @@ static void compare_with_result(oct_conversion *c)
 
 enum { REMEDY_TEXT = 160 };
 
+static oct_cure cure_of(const oct_conversion *c, const oct_tried *x)
+{
+    return (oct_cure){ .scheme = oct_scheme_name(x->scheme), .sqnr = oct_conversion_is_scaled(c) ? NAN : x->sqnr };
+}
+
+/* A file that computes what the float model does has left everything as it is, and is no cure. */
+static bool repairs(const oct_tried *x)
+{
+    return x->scheme && isfinite(x->sqnr) && x->sqnr >= USEFUL_DB && !x->worse;
+}
+
+/* Of the schemes that were tried, the first one of use, or else the one with the least loss; none may lose less than
+ * the result. */
+static oct_cure best_tried(const oct_conversion *c)
+{
+    const oct_tried *best = NULL;
+    for (size_t k = 0; k < OCT_TRIED; k++)
+        if (repairs(&c->tried[k]))
+            return cure_of(c, &c->tried[k]);
+    for (size_t k = 0; k < OCT_TRIED; k++)
+        if (c->tried[k].scheme && isfinite(c->tried[k].sqnr) && c->tried[k].sqnr > (best ? best->sqnr : c->sqnr))
+            best = &c->tried[k];
+    return best ? cure_of(c, best) : (oct_cure){ .sqnr = NAN };
+}
+
+static bool is_of_use(const oct_dynamic_trial *d)
+{
+    return d->sqnr >= USEFUL_DB && !(d->score.metric && oct_score_is_worse(&d->score));
+}
+
+static bool was_tried(const oct_conversion *c)
+{
+    bool any = false;
+    for (size_t k = 0; k < OCT_TRIED; k++)
+        any |= c->tried[k].scheme != OCT_SCHEME_AUTO;
+    return any;
+}
+
 oct_cure oct_conversion_cure(const oct_conversion *c)
 {
     const oct_sensitivity *s = c->sensitivity;
@@ -234,12 +272,16 @@ oct_cure oct_conversion_cure(const oct_conversion *c)
     if (c->o.writable) /* another form of file, which has no other scheme */
         return (oct_cure){ .budget = budget ? ceil(100 * c->remedy.budget) : 0, .sqnr = budget ? c->remedy.sqnr : NAN };
     /* Stored weights and layers in float gain no time, so that they come after dynamic ranges that are of use. */
-    if (dynamic && (d->sqnr >= USEFUL_DB || (!stored && !(budget && c->remedy.sqnr >= d->sqnr))))
+    if (dynamic && is_of_use(d))
+        return (oct_cure){ .scheme = "dynamic", .sqnr = d->scaled ? NAN : d->sqnr };
+    if (was_tried(c) && !(budget && c->remedy.sqnr >= USEFUL_DB))
+        return best_tried(c);
+    if (dynamic && !stored && !(budget && c->remedy.sqnr >= d->sqnr))
         return (oct_cure){ .scheme = "dynamic", .sqnr = d->scaled ? NAN : d->sqnr };
     if (budget)
         return (oct_cure){ .budget = ceil(100 * c->remedy.budget), .sqnr = c->remedy.sqnr };
     if (stored)
-        return (oct_cure){ .scheme = "stored", .sqnr = NAN }; /* only the simulation has tried it */
+        return (oct_cure){ .scheme = "stored", .sqnr = NAN };
     return (oct_cure){ .scheme = c->o.job.scheme == OCT_SCHEME_FP16 ? NULL : "fp16", .sqnr = NAN };
 }
 
@@ -258,6 +300,11 @@ static const char *size_of_dynamic(const oct_dynamic_trial *d, char text[64])
     return text;
 }
 
+static const char *leaves(const char *scheme)
+{
+    return strcmp(scheme, "stored") == 0 ? "leaves activations float, and " : "";
+}
+
 /* The cure in words, "" if there is none. What was tried comes with its number; the rest is a guess, and says so. */
 static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
 {
@@ -270,9 +317,10 @@ static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
     else if (is_dynamic(&x) && !isnan(x.sqnr))
         snprintf(text, REMEDY_TEXT, "--scheme dynamic has %.1f dB when it was tried, instead of %.1f, %s", x.sqnr,
                  c->sqnr, size_of_dynamic(&c->dynamic, size));
+    else if (x.scheme && !isnan(x.sqnr))
+        snprintf(text, REMEDY_TEXT, "--scheme %s %shas %.1f dB when it was tried", x.scheme, leaves(x.scheme), x.sqnr);
     else if (x.scheme)
-        snprintf(text, REMEDY_TEXT, "--scheme %s %sloses less (a guess)", x.scheme,
-                 strcmp(x.scheme, "stored") == 0 ? "leaves activations float, and " : "");
+        snprintf(text, REMEDY_TEXT, "--scheme %s %sloses less (a guess)", x.scheme, leaves(x.scheme));
     return text;
 }
 
@@ -308,7 +356,7 @@ static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
 static bool is_tried(const oct_conversion *c)
 {
     const oct_cure x = oct_conversion_cure(c);
-    return !isnan(x.sqnr) || (x.scheme && strcmp(x.scheme, "fp16") != 0);
+    return !isnan(x.sqnr) || oct_cure_helps(c) || (x.scheme && strcmp(x.scheme, "fp16") != 0);
 }
 
 /* Without a warning: says that dynamic ranges lose less, where that may matter. Returns whether it did. */
@@ -338,6 +386,25 @@ static void warn_of_guesses(oct_conversion *c)
     }
 }
 
+static bool is_broken(const oct_conversion *c)
+{
+    return c->verdict && c->verdict->models[1].broken;
+}
+
+bool oct_conversion_has_lost(const oct_conversion *c)
+{
+    return oct_score_is_worse(oct_conversion_score(c)) || is_broken(c) || c->sqnr < USEFUL_DB || c->seen_gap > 0;
+}
+
+bool oct_cure_helps(const oct_conversion *c)
+{
+    const oct_cure x = oct_conversion_cure(c);
+    bool any = is_dynamic(&x) ? is_of_use(&c->dynamic) : !x.scheme && x.sqnr >= USEFUL_DB;
+    for (size_t k = 0; k < OCT_TRIED; k++)
+        any |= repairs(&c->tried[k]);
+    return any;
+}
+
 void oct_conversion_warn_of_loss(oct_conversion *c)
 {
     const oct_eval_score *x = oct_conversion_score(c);
@@ -347,7 +414,7 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
     remedy(c, helps);
     snprintf(hint, sizeof hint, "%s%s--sensitivity shows what causes it, --policy FILE leaves layers float", helps,
              *helps ? "; " : "");
-    const bool worse = is_worse(x), broken = c->verdict && c->verdict->models[1].broken, lengths = warn_of_lengths(c),
+    const bool worse = oct_score_is_worse(x), broken = is_broken(c), lengths = warn_of_lengths(c),
                poor = c->sqnr < POOR_DB;
     if (worse && x->metric->relative)
         oct_conversion_say(c, OCT_NOTE_WARNING,
