@@ -224,7 +224,10 @@ static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, o
 static bool takes_any(const halver *h, int id)
 {
     const oct_node *n = &h->g->node[id];
-    return !oct_half_follows(n, 0) || (strcmp(n->op, "Cast") == 0 && !computes_on(h, id));
+    bool follows = false;
+    for (int i = 0; i < n->n_in; i++)
+        follows |= oct_half_follows(n, i);
+    return !follows || (strcmp(n->op, "Cast") == 0 && !computes_on(h, id));
 }
 
 static oct_status convert_inputs(halver *h, int id, oct_err *err)
