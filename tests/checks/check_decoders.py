@@ -5,8 +5,8 @@
 
 Small decoders with random weights are made in the forms of exporters. Heads have 8 bits and nothing else has; a matrix that both branches
 of a merged decoder read is in the file once. Caches that samples leave out are empty, and those that they give are taken, in every form of
-samples: perplexity and outputs are those of ONNX Runtime. What is float16 stays float16: in blocks of either form a decoder has as many Casts
-between floats as before, which is what ONNX Runtime's own quantizer leaves.
+samples: perplexity and outputs are those of ONNX Runtime. What is float16 stays float16: in blocks of either form a decoder has no more Casts
+than ONNX Runtime's own quantizer leaves, and in operators no more nodes.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -173,21 +173,12 @@ def left_out(check, ids):
     check.hold("no ids, no mask", said.returncode != 0 and "no array for input 'input_ids'" in said.stderr, said.stderr[-300:])
 
 
-def float_casts(path):
-    """How many Casts change a float into another type of float. Rows of a table in 8 bits are cast, too."""
-    graph = onnx.load(path).graph
-    nodes = [n for _, n in decoders.each_node(graph)]
-    nested = [a.g for n in nodes for a in n.attribute if a.type == onnx.AttributeProto.GRAPH]
-    types = {t.name: t.data_type for g in (graph, *nested) for t in g.initializer} | {v.name: v.type.tensor_type.elem_type for v in graph.input}
-    made = {o: n for n in nodes for o in n.output}
+def casts(path):
+    return decoders.count(path, "Cast")
 
-    def is_number(name):  # of integers that a Gather picked
-        while name in made and made[name].op_type in ("Gather", "Reshape", "Transpose"):
-            name = made[name].input[0]
-        return types.get(name) in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8, onnx.TensorProto.INT64)
 
-    to = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16)
-    return sum(n.op_type == "Cast" and n.attribute[0].i in to and not is_number(n.input[0]) for n in nodes)
+def nodes(path):
+    return sum(1 for _ in decoders.each_node(onnx.load(path, load_external_data=False).graph))
 
 
 def theirs(model, out):
@@ -199,7 +190,7 @@ def theirs(model, out):
     quantizer = MatMulNBitsQuantizer(onnx.load(model), block_size=32, is_symmetric=False)
     quantizer.process()
     quantizer.model.save_model_to_file(str(out))
-    return float_casts(out)
+    return casts(out)
 
 
 def halves(check):
@@ -210,9 +201,10 @@ def halves(check):
     for name, form, wide in cases:
         model, peers, out = (check.folder / f"half.{end}.onnx" for end in ("float", "peer", "blocks"))
         decoders.Decoder(dtype="float16", wide_norms=wide).write(model, form)
-        casts = float_casts(model)
+        before = casts(model)
+        peers.unlink(missing_ok=True)
         most = theirs(model, peers)
-        most = casts if most is None else most
+        most = before if most is None else most
         feed = dict(feeds)
         if form != "first":
             feed |= {k: v.astype(np.float16) for k, v in empty(3).items()}
@@ -225,7 +217,9 @@ def halves(check):
             check.convert(model, out, "--scheme", "weight-only", *kind)
             what = f"float16, {name}{' qdq' if kind else ''}"
             made = onnx.load(out)
-            check.hold(f"{what}: Casts", float_casts(out) <= most, f"{float_casts(out)}, ONNX Runtime's quantizer {most}, before {casts}")
+            check.hold(f"{what}: Casts", casts(out) <= most, f"{casts(out)}, ONNX Runtime's quantizer {most}, before {before}")
+            if not kind and peers.exists():
+                check.hold(f"{what}: nodes", nodes(out) <= nodes(peers), f"{nodes(out)}, ONNX Runtime's quantizer {nodes(peers)}")
             scales = {t.data_type for t in made.graph.initializer if re.search(r"_scale(_\d+)?$", t.name)}
             check.hold(f"{what}: scales", scales == {onnx.TensorProto.FLOAT16}, str(scales))
             ends = [[v.type.tensor_type.elem_type for v in side] for m in (onnx.load(model), made) for side in (m.graph.input, m.graph.output)]
@@ -233,6 +227,10 @@ def halves(check):
             got = peer.session(str(out)).run(None, feed)
             near = sqnr([want[0].astype(np.float32)], [got[0].astype(np.float32)])
             check.hold(f"{what}: logits", near > 14, f"{near:.1f} dB")
+            np.savez(check.folder / "half.npz", **feed)
+            ours = tool.run_qeval(check.qeval, out, check.folder / "half.npz", check.folder / "half.out.npz")["logits"].reshape(got[0].shape)
+            near = sqnr([got[0].astype(np.float32)], [ours])
+            check.hold(f"{what}: logits here", near > 40, f"{near:.1f} dB")
             wide_out = check.folder / "half.wide.onnx"
             decoders.Decoder(wide_norms=wide).write(check.folder / "wide.onnx", form)
             check.convert(check.folder / "wide.onnx", wide_out, "--scheme", "weight-only", *kind)

@@ -82,6 +82,8 @@ oct_status oct_keep_moved_captures(oct_graph *g, oct_err *err);
  * [rows][columns], or if not by_rows, [columns][rows] (then the rank of input 1 must be known). q->n: the number of
  * rows, or 1; all zero points are equal. qvals are not copied. */
 oct_status oct_write_table(oct_graph *g, int id, const oct_quant *q, bool by_rows, oct_err *err);
+/* The same by one node, GatherBlockQuantized. q: u8 around 128, [rows][columns], with a scale for each row. */
+oct_status oct_write_row_table(oct_graph *g, int id, const oct_quant *q, oct_err *err);
 /* The same from a matrix in blocks along the columns of the table. Its quantized values have the layout of MatMulNBits,
  * and blocks are complete. */
 oct_status oct_write_block_table(oct_graph *g, int id, const oct_quant *q, oct_err *err);

@@ -1,7 +1,7 @@
 /* Tables of rows are written as quantized values with a scale for each row (or one for all), in operators of the
  * default domain: quantized rows and their scales are picked in the same way, and only the picked rows are converted to
  * real numbers. So no runtime converts the whole table. For a matrix in blocks, com.microsoft.GatherBlockQuantized does
- * this, with the constants that MatMulNBits has. */
+ * this, with the constants that MatMulNBits has; or with rows that are one block each. */
 #include "forms/edit.h"
 #include "forms/write/forms_write.h"
 
@@ -10,6 +10,8 @@
 #include "passes/match.h"
 
 #include <string.h>
+
+enum { BLOCKS_SINCE = 21 }; /* the opset from which on DequantizeLinear has blocks */
 
 /* Adds a node of the default domain before node `before`, and a new value named after y that it computes. out may point
  * to an input. */
@@ -63,6 +65,14 @@ oct_status oct_write_table(oct_graph *g, int id, const oct_quant *q, bool by_row
     const float zero = (float)q->zp[0];
     int rows, real, scale, node, middle;
     OCT_TRY(pick(g, id, q, by_rows, &rows, err));
+    if (g->value[y].own_type && by_rows && q->n > 1 && zero == 0.0f && oct_graph_opset(g, "") >= BLOCKS_SINCE) {
+        OCT_TRY(scale_of(g, id, q, &scale, err));
+        const int64_t row = q->qvals->dims[q->qvals->rank - 1];
+        oct_graph_remove_node(g, id);
+        OCT_TRY(oct_edit_node(g, "DequantizeLinear", (const int[]){ rows, scale }, 2, y, after, &node, err));
+        OCT_TRY(oct_node_set_int(g, node, "axis", -1, err));
+        return oct_node_set_int(g, node, "block_size", row, err);
+    }
     OCT_TRY(step(g, "Cast", "_numbers", OCT_F32, y, &rows, 1, id, &node, &real, err));
     OCT_TRY(oct_node_set_int(g, node, "to", OCT_F32, err));
     if (zero != 0.0f) {
@@ -72,6 +82,34 @@ oct_status oct_write_table(oct_graph *g, int id, const oct_quant *q, bool by_row
     OCT_TRY(scale_of(g, id, q, &scale, err));
     oct_graph_remove_node(g, id);
     return oct_edit_node(g, "Mul", (const int[]){ real, scale }, 2, y, after, NULL, err);
+}
+
+/* Makes a node that picks rows pick them from input in[0], with the scales in[2] and the zero points in[3] (-1: there
+ * are none) of blocks along a row. */
+static oct_status become_block_gather(oct_graph *g, int id, const int in[4], int64_t block, int bits, oct_err *err)
+{
+    for (int i = 0; i < (in[3] >= 0 ? 4 : 3); i++)
+        OCT_TRY(oct_graph_set_input(g, id, i, in[i], err));
+    g->node[id].n_attr = 0;
+    g->node[id].origin = NULL;
+    OCT_TRY(oct_node_set_int(g, id, "gather_axis", 0, err));
+    OCT_TRY(oct_node_set_int(g, id, "quantize_axis", 1, err));
+    OCT_TRY(oct_node_set_int(g, id, "block_size", block, err));
+    OCT_TRY(oct_node_set_int(g, id, "bits", bits, err));
+    return oct_edit_become(g, id, "GatherBlockQuantized", "com.microsoft", 0, err);
+}
+
+oct_status oct_write_row_table(oct_graph *g, int id, const oct_quant *q, oct_err *err)
+{
+    const int64_t rows = q->qvals->dims[0], columns = q->qvals->dims[1];
+    const char *table = g->value[g->node[id].in[0]].name;
+    int in[4] = { -1, g->node[id].in[1], -1, -1 };
+    int64_t block = 16; /* a power of two, of 16 at least */
+    while (block < columns)
+        block *= 2;
+    OCT_TRY(oct_edit_refer(g, table, "_quantized", q->qvals, &in[0], err));
+    OCT_TRY(oct_edit_const(g, table, "_scale", OCT_F32, 2, (const int64_t[]){ rows, 1 }, q->scale, &in[2], err));
+    return become_block_gather(g, id, in, block, 8, err);
 }
 
 oct_status oct_write_block_table(oct_graph *g, int id, const oct_quant *q, oct_err *err)
@@ -92,15 +130,7 @@ oct_status oct_write_block_table(oct_graph *g, int id, const oct_quant *q, oct_e
     if (w.zero)
         OCT_TRY(
             oct_edit_refer_matrix(g, table, "_zero_point", OCT_U8, f.n, oct_nbits_zero_bytes(&f), w.zero, &in[3], err));
-    for (int i = 0; i < (w.zero ? 4 : 3); i++)
-        OCT_TRY(oct_graph_set_input(g, id, i, in[i], err));
-    g->node[id].n_attr = 0;
-    g->node[id].origin = NULL;
-    OCT_TRY(oct_node_set_int(g, id, "gather_axis", 0, err));
-    OCT_TRY(oct_node_set_int(g, id, "quantize_axis", 1, err));
-    OCT_TRY(oct_node_set_int(g, id, "block_size", (int64_t)f.block, err));
-    OCT_TRY(oct_node_set_int(g, id, "bits", f.bits, err));
-    return oct_edit_become(g, id, "GatherBlockQuantized", "com.microsoft", 0, err);
+    return become_block_gather(g, id, in, (int64_t)f.block, f.bits, err);
 }
 
 oct_status oct_write_stored(oct_graph *g, int id, int slot, const oct_quant *q, const int64_t *scales, oct_err *err)

@@ -80,6 +80,7 @@ static oct_status annotate_constants(const oct_qjob *j, oct_graph *g, int id, oc
             break;
         case OCT_CONSTANT_ROWS:
             OCT_TRY(c.quant->block ? oct_write_block_table(g, id, c.quant, err)
+                    : c.at_once    ? oct_write_row_table(g, id, c.quant, err)
                                    : oct_write_table(g, id, c.quant, c.by_rows, err));
             break;
         case OCT_CONSTANT_REALS: OCT_TRY(annotate_reals(g, id, slot, c.quant, err)); break;

@@ -34,7 +34,8 @@ typedef struct qtable {
     int tied; /* the product that multiplies by the same numbers: its quantized weights serve both; -1: there is none */
     const oct_tensor *with; /* the tensor of that product's weights at the time when it was found */
     bool by_rows;           /* a row of the table is a row of the quantized values; false: a column */
-    oct_quant quant;        /* if tied is -1: s8 with a scale for each row */
+    oct_quant quant;        /* if tied is -1: s8 with a scale for each row; u8 around 128 if at_once */
+    bool at_once;           /* GatherBlockQuantized picks the rows */
     double sqnr;
 } qtable;
 
@@ -82,7 +83,7 @@ typedef struct oct_qconstant {
     oct_constant_use use;
     const oct_quant *quant;  /* with quantized values */
     const qweights *weights; /* of which quant is, or NULL */
-    bool by_rows;            /* of OCT_CONSTANT_ROWS: as in qtable */
+    bool by_rows, at_once;   /* of OCT_CONSTANT_ROWS: as in qtable */
     double sqnr;             /* SQNR of the rounding in dB, over all weights of the node, which its first input has */
 } oct_qconstant;
 enum { OCT_CONSTANT_SLOTS = 7 }; /* inputs from this one on are no such constants */

@@ -9,7 +9,7 @@ static bool rows_of(const oct_qjob *j, const qtable *t, oct_qconstant *c)
     if (t->tied >= 0 && !oct_constant_of(j, t->tied, 1, c))
         return false;
     if (t->tied < 0)
-        *c = (oct_qconstant){ .quant = &t->quant, .sqnr = t->sqnr };
+        *c = (oct_qconstant){ .quant = &t->quant, .at_once = t->at_once, .sqnr = t->sqnr };
     c->use = OCT_CONSTANT_ROWS;
     c->by_rows = t->by_rows;
     return true;

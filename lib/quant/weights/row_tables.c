@@ -134,16 +134,25 @@ static int tied_product(const oct_qjob *j, int node)
 
 /* ---- tables of their own ---- */
 
-/* Quantizes row by row: the largest magnitude of each becomes 127. */
-oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise,
-                             oct_err *err)
+/* Whether GatherBlockQuantized picks and converts: where a decoder of 16-bit floats gets its products as MatMulNBits, a
+ * Cast would be the only one between its layers. */
+static bool in_one_node(const oct_qjob *j, int node)
+{
+    return j->g->value[j->g->node[node].out[0]].own_type != OCT_UNDEFINED && table_of(j, node)->rank == 2 &&
+           j->opts.scheme == OCT_SCHEME_WEIGHT_ONLY && !j->opts.blocks_qdq;
+}
+
+/* Row by row: the largest magnitude of each becomes 127 steps. */
+static oct_status quantize_rows(oct_qjob *j, const oct_tensor *t, oct_dtype dtype, oct_quant *quant, double *signal,
+                                double *noise, oct_err *err)
 {
     const int64_t columns = t->dims[t->rank - 1], rows = columns ? t->count / columns : 0;
     oct_tensor *qvals;
     float *scale;
-    *quant = (oct_quant){ .n = (int)rows, .dtype = OCT_S8 };
-    OCT_TRY(oct_new_scales(j, quant, 0, &scale, err));
-    OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, t->rank, t->dims, &qvals, err));
+    const int32_t zero = dtype == OCT_U8 ? 128 : 0;
+    *quant = (oct_quant){ .n = (int)rows, .dtype = dtype };
+    OCT_TRY(oct_new_scales(j, quant, zero, &scale, err));
+    OCT_TRY(oct_tensor_new(j->lasting, dtype, t->rank, t->dims, &qvals, err));
     float *wide = t->data ? NULL : oct_calloc((size_t)columns, sizeof *wide);
     if (!t->data && !wide)
         return oct_nomem(err);
@@ -151,14 +160,14 @@ oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant,
         const float *row = wide ? wide : (const float *)t->data + r * columns;
         if (wide)
             oct_widen(NULL, t->narrow_type, (const uint16_t *)t->narrow + r * columns, (size_t)columns, wide);
-        int8_t *q = (int8_t *)(uintptr_t)qvals->data + r * columns;
+        uint8_t *q = (uint8_t *)(uintptr_t)qvals->data + r * columns;
         float largest = 0;
         for (int64_t k = 0; k < columns; k++)
             largest = fabsf(row[k]) > largest ? fabsf(row[k]) : largest;
         scale[r] = largest / 127.0f >= LEAST_SCALE ? largest / 127.0f : 1.0f;
-        oct_quantize_f32(NULL, OCT_S8, row, (size_t)columns, scale[r], 0, (uint8_t *)q);
+        oct_quantize_f32(NULL, dtype, row, (size_t)columns, scale[r], zero, q);
         for (int64_t k = 0; k < columns; k++) {
-            const double d = (double)row[k] - (double)scale[r] * q[k];
+            const double d = (double)row[k] - (double)scale[r] * (zero ? q[k] - zero : (int8_t)q[k]);
             *signal += (double)row[k] * (double)row[k];
             *noise += d * d;
         }
@@ -168,10 +177,17 @@ oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant,
     return OCT_OK;
 }
 
-static oct_status quantize_table(oct_qjob *j, const oct_tensor *t, qtable *x, oct_err *err)
+oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise,
+                             oct_err *err)
+{
+    return quantize_rows(j, t, OCT_S8, quant, signal, noise, err);
+}
+
+static oct_status quantize_table(oct_qjob *j, int node, qtable *x, oct_err *err)
 {
     double signal = 0, noise = 0;
-    OCT_TRY(oct_quantize_rows(j, t, &x->quant, &signal, &noise, err));
+    x->at_once = in_one_node(j, node);
+    OCT_TRY(quantize_rows(j, table_of(j, node), x->at_once ? OCT_U8 : OCT_S8, &x->quant, &signal, &noise, err));
     x->sqnr = oct_decibels(signal, noise);
     return OCT_OK;
 }
@@ -198,7 +214,7 @@ static oct_status decide(oct_qjob *j, int node, oct_err *err)
     x->tied = tied;
     x->with = tied >= 0 ? oct_layer_weights(j->g, tied) : NULL;
     x->by_rows = tied < 0 || (oct_layer_layout(j->g, tied, &l) && l.out_axis == 0);
-    return tied >= 0 || x->quant.qvals ? OCT_OK : quantize_table(j, table_of(j, node), x, err);
+    return tied >= 0 || x->quant.qvals ? OCT_OK : quantize_table(j, node, x, err);
 }
 
 static bool has_table(const oct_qjob *j, int node)
