@@ -108,7 +108,7 @@ oct_datum *rt_stage_output(const oct_plan *p, size_t i); /* borrowed; NULL befor
 bool rt_stage_part(const oct_plan *p, size_t k, oct_plan **plan, oct_step_info *info);
 /* Turns on profiling of everything inside, from zero. */
 void rt_profile_stages(oct_plan *p);
-int rt_block_bits(const oct_node *n); /* of the weights of an operator that has them in blocks */
+int rt_block_bits(const oct_graph *g, const oct_node *n); /* of the weights of a node that has them in blocks */
 
 /* cover.c: the nodes that could run now, (*node)[n_node] in the arena: their operands are numeric constants, inputs of
  * known type and shape, or outputs of such nodes with a known shape. *all: these are all nodes. */

@@ -252,8 +252,13 @@ size_t oct_plan_n_steps(const oct_plan *p)
     return n;
 }
 
-int rt_block_bits(const oct_node *n)
+int rt_block_bits(const oct_graph *g, const oct_node *n)
 {
+    for (int i = 0; i < n->n_in; i++) {
+        const oct_quant *q = n->in[i] >= 0 ? g->value[n->in[i]].quant : NULL;
+        if (q && q->block)
+            return oct_dtype_bits(q->dtype);
+    }
     return (int)oct_node_int(n, "bits", oct_node_int(n, "expert_weight_bits", 4));
 }
 
@@ -292,7 +297,7 @@ static oct_step_info step_info(const oct_plan *p, const rt_step *st)
         info.constants += t->constant ? bytes : 0;
         info.made += k >= st->s.n_in ? bytes : 0;
     }
-    info.bits = n && strcmp(info.scheme, "weight-only") == 0 ? rt_block_bits(n) : 0;
+    info.bits = n && strcmp(info.scheme, "weight-only") == 0 ? rt_block_bits(p->g, n) : 0;
     return info;
 }
 

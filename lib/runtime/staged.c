@@ -453,7 +453,7 @@ bool rt_stage_part(const oct_plan *p, size_t k, oct_plan **plan, oct_step_info *
                                  .value = n->n_out && n->out[0] >= 0 ? p->g->value[n->out[0]].name : "",
                                  .calls = s->time[id].calls,
                                  .weighted = oct_node_has_weights(p->g, id),
-                                 .bits = scheme && strcmp(scheme, "weight-only") == 0 ? rt_block_bits(n) : 0 };
+                                 .bits = scheme && strcmp(scheme, "weight-only") == 0 ? rt_block_bits(p->g, n) : 0 };
         return true;
     }
     return false;
