@@ -83,7 +83,8 @@ typedef struct oct_value {
     int producer;   /* node; -1: graph input, constant, or captured value */
     int outer;      /* in a nested graph: the captured value of the outer graph; else -1 */
     bool is_input, is_output;
-    oct_dtype own_type; /* float16 or bfloat16: it was that in the file, and is read as float32 (passes/to_float32.h) */
+    oct_dtype own_type; /* float16 or bfloat16: it was that in the file, and is read as float32; float32: it was that
+                           beside such (passes/to_float32.h). OCT_UNDEFINED otherwise */
     const oct_tensor *constant; /* the constant's value, or NULL */
     /* If set, the tensor is stored as integers, and its elements are the real numbers that these represent, of dtype
      * f32 or a 16-bit float: all readers of the value see the rounded numbers. NULL: elements are of type dtype.

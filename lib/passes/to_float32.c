@@ -120,8 +120,11 @@ static oct_status widen_values(oct_graph *g, oct_widen_how how, oct_widened *w, 
 {
     for (size_t i = 0; i < g->n_value; i++) {
         oct_value *v = &g->value[i];
-        if (v->dead || v->kind != OCT_VALUE_TENSOR || !is_narrow(v->dtype) || is_end(g, (int)i) ||
-            (how == OCT_WIDEN_BUT_WEIGHTS && is_weights(g, (int)i)))
+        if (v->dead || v->kind != OCT_VALUE_TENSOR || is_end(g, (int)i))
+            continue;
+        if (v->dtype == OCT_F32 && !v->constant && !v->own_type)
+            v->own_type = OCT_F32;
+        if (!is_narrow(v->dtype) || (how == OCT_WIDEN_BUT_WEIGHTS && is_weights(g, (int)i)))
             continue;
         v->own_type = v->dtype == OCT_F64 ? OCT_UNDEFINED : v->dtype;
         if (v->constant && v->outer < 0) {

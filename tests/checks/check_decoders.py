@@ -23,6 +23,7 @@ from pylib import packages
 packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
 import onnx
+from onnx.reference import ReferenceEvaluator
 
 from pylib import decoders, peer, tokennet, tool
 from pylib.judge import Checker, options, sqnr
@@ -239,12 +240,39 @@ def halves(check):
             check.hold(f"{what}: as float32 in the same bits", same > 30, f"{same:.1f} dB")
 
 
+def masks(check):
+    """What a float16 model computes in float32 stays so: a row whose mask is -1e9 throughout is even there, and NaN in float16."""
+    width, words, f16, f32 = 64, 5, onnx.TensorProto.FLOAT16, onnx.TensorProto.FLOAT
+    g = decoders.Graph()
+    q, k, v = (g.node("MatMul", ["x", g.const(name, np.random.default_rng(i).normal(0, 0.15, (width, width)).astype(np.float16))], name=name) for i, name in enumerate("qkv"))
+    scores = g.node("Cast", [g.node("MatMul", [q, g.node("Transpose", [k], perm=[0, 2, 1])])], to=f32)
+    low = g.node("Mul", [g.node("Sub", ["mask", g.const("one", np.float32(1))]), g.const("most", np.float32(1e9))])
+    shares = g.node("Cast", [g.node("Softmax", [g.node("Add", [scores, low])], axis=-1)], to=f16)
+    g.node("MatMul", [shares, v], out="y")
+    ends = [onnx.helper.make_tensor_value_info(*e) for e in (("x", f16, [1, words, width]), ("mask", f32, [1, words, words]), ("y", f16, [1, words, width]))]
+    held = [onnx.numpy_helper.from_array(a, n) for n, a in g.constants.items()]
+    model, out = check.folder / "masks.onnx", check.folder / "masks.q.onnx"
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph(g.nodes, "g", ends[:2], ends[2:], held), opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), model)
+    feed = {"x": np.random.default_rng(9).normal(size=(1, words, width)).astype(np.float16), "mask": np.tril(np.ones((1, words, words), np.float32), -1)}
+    want = peer.session(str(model)).run(None, feed)[0].astype(np.float32)
+    check.hold("masks: the float16 model's rows are finite", np.isfinite(want).all())
+    for kind in ([], ["--format", "qdq"]):
+        check.convert(model, out, "--scheme", "weight-only", *kind)
+        got = peer.session(str(out)).run(None, feed)[0].astype(np.float32)
+        check.hold(f"masks {kind}: values", sqnr([want], [got]) > 14, f"{got[0, :, 0]}")
+        check.hold(f"masks {kind}: Casts", casts(out) == casts(model), f"{casts(out)}, before {casts(model)}")
+    with np.errstate(all="ignore"):  # ONNX Runtime computes float16 in float32 on CPUs, the reference does not
+        got = ReferenceEvaluator(str(out)).run(None, feed)[0].astype(np.float32)
+    check.hold("masks: finite in float16, too", np.isfinite(got).all() and sqnr([want], [got]) > 14, f"{got[0, :, 0]}")
+
+
 def main():
     args = options(__doc__).parse_args()
     with Checker(args) as check:
         heads(check)
         caches(check)
         halves(check)
+        masks(check)
         return check.finish()
 
 

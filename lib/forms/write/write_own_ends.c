@@ -14,7 +14,8 @@
 static oct_dtype own_type_at(const oct_graph *g, int v, bool bf16)
 {
     const oct_value *x = v >= 0 ? &g->value[v] : NULL;
-    if (!x || x->kind != OCT_VALUE_TENSOR || x->dtype != OCT_F32 || (x->own_type == OCT_BF16 && !bf16))
+    if (!x || x->kind != OCT_VALUE_TENSOR || x->dtype != OCT_F32 || x->own_type == OCT_F32 ||
+        (x->own_type == OCT_BF16 && !bf16))
         return OCT_UNDEFINED;
     return x->own_type;
 }

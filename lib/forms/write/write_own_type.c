@@ -1,7 +1,9 @@
 /* Gives a graph that was read as float32 its 16-bit type back: the nodes whose results had that type in the file
  * compute in it again, and the Casts are only those that the file needs.
  *
- * Values know what they were (oct_value.own_type). Values that passes and forms have made follow their readers. */
+ * Values know what they were (oct_value.own_type), also where that was float32: rounded to a narrower type, a mask of
+ * -1e9 is -inf, and rows without any other value are NaN. Values that passes and forms have made follow their readers.
+ */
 #include "forms/edit.h"
 #include "forms/write/forms_write.h"
 
@@ -118,7 +120,7 @@ static bool had(const oct_graph *g, int id, oct_dtype t, const oct_dtype *type)
         if (!v || v->dtype != OCT_F32)
             continue;
         any = true;
-        all &= v->own_type == t || is_read_so(g, n->out[k], t, type);
+        all &= v->own_type == t || (!v->own_type && is_read_so(g, n->out[k], t, type));
     }
     for (int i = 0; i < n->n_in && !any; i++) {
         const oct_value *v = n->in[i] >= 0 ? &g->value[n->in[i]] : NULL;

@@ -65,7 +65,8 @@ oct_status oct_write_table(oct_graph *g, int id, const oct_quant *q, bool by_row
     const float zero = (float)q->zp[0];
     int rows, real, scale, node, middle;
     OCT_TRY(pick(g, id, q, by_rows, &rows, err));
-    if (g->value[y].own_type && by_rows && q->n > 1 && zero == 0.0f && oct_graph_opset(g, "") >= BLOCKS_SINCE) {
+    const bool half = g->value[y].own_type == OCT_F16 || g->value[y].own_type == OCT_BF16;
+    if (half && by_rows && q->n > 1 && zero == 0.0f && oct_graph_opset(g, "") >= BLOCKS_SINCE) {
         OCT_TRY(scale_of(g, id, q, &scale, err));
         const int64_t row = q->qvals->dims[q->qvals->rank - 1];
         oct_graph_remove_node(g, id);

@@ -138,7 +138,8 @@ static int tied_product(const oct_qjob *j, int node)
  * Cast would be the only one between its layers. */
 static bool in_one_node(const oct_qjob *j, int node)
 {
-    return j->g->value[j->g->node[node].out[0]].own_type != OCT_UNDEFINED && table_of(j, node)->rank == 2 &&
+    const oct_dtype own = j->g->value[j->g->node[node].out[0]].own_type;
+    return (own == OCT_F16 || own == OCT_BF16) && table_of(j, node)->rank == 2 &&
            j->opts.scheme == OCT_SCHEME_WEIGHT_ONLY && !j->opts.blocks_qdq;
 }
 
