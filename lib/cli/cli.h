@@ -74,6 +74,7 @@ typedef struct oct_cli_opt {
     int64_t lo, hi;   /* of INT; how many of POSITIONAL(S) */
     double flo, fhi;  /* of FLOAT */
     oct_cli_names_fn names;
+    bool (*spares)(const void *); /* of REQUIRED: whether what var points to needs no such option */
 } oct_cli_opt;
 
 #define OCT_CLI_VAR(type, p) ((void *)(1 ? (p) : (type *)0)) /* warns on a variable of another type */
@@ -119,6 +120,7 @@ typedef struct oct_cli_opt {
 #define OPT_GROUP(title) { OCT_CLI_GROUP, 0, title }
 /* Rules between options, by long names without dashes, separated by spaces. */
 #define OPT_REQUIRED(nm) { OCT_CLI_REQUIRED, 0, nm }
+#define OPT_REQUIRED_UNLESS(nm, fn, of) { OCT_CLI_REQUIRED, 0, nm, .var = of, .spares = fn }
 #define OPT_CONFLICT(a, b) { OCT_CLI_CONFLICT, 0, a, NULL, b } /* none of a with any of b */
 #define OPT_NEEDS(a, b) { OCT_CLI_NEEDS, 0, a, NULL, b }       /* each of a only with b, which is one */
 /* The options that --help shows, by long names without dashes, separated by spaces; --help-all shows all of them.

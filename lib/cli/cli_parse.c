@@ -451,7 +451,8 @@ static oct_status check_rules(const oct_cli *cli, oct_err *err)
     for (size_t i = 0; i < cli->n_live; i++) {
         const oct_cli_opt *o = &cli->live[i].o;
         size_t n, n_other;
-        if (o->kind == OCT_CLI_REQUIRED && !action && !oct_cli_given(cli, o->name)) {
+        if (o->kind == OCT_CLI_REQUIRED && !action && !oct_cli_given(cli, o->name) &&
+            !(o->spares && o->spares(o->var))) {
             oct_fail(err, OCT_EUSAGE, "--%s is missing", o->name);
             return usage_hint(cli, err);
         }

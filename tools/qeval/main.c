@@ -138,10 +138,28 @@ static bool fits_recipe(const char *folder)
 }
 
 /* Folders: two are compared, or the variants in one. No model is named where parts are joined. */
-static bool is_of_folders(const qeval_args *a)
+static bool is_of_folders(const void *args)
 {
+    const qeval_args *a = args;
     return a->audit ||
            (a->x.model && oct_path_is_dir(a->x.model) && (a->recipe || a->others.n || fits_recipe(a->x.model)));
+}
+
+/* What is done instead of comparing, with one model or a pair. */
+static oct_status check_folders(const qeval_args *a, oct_err *err)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } none[] = { { "outputs", a->outputs },
+                 { "dump", a->dump.n },
+                 { "print-plan", a->print_plan },
+                 { "sensitivity", a->sensitivity || a->sensitivity_file },
+                 { "check", a->check } };
+    for (size_t i = 0; i < OCT_COUNT(none); i++)
+        if (none[i].given)
+            return oct_fail(err, OCT_EUSAGE, "--%s is for models, and %s is a folder", none[i].name, a->x.model);
+    return OCT_OK;
 }
 
 static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
@@ -149,8 +167,10 @@ static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
     OCT_TRY(tool_read_shard(&a->data, err));
     const char *const written[] = { a->part, a->outputs, a->x.html, a->junit, a->markdown, cli->json };
     const octet_evaluate_options x = evaluate_options(cli, a);
-    if (is_of_folders(a))
+    if (is_of_folders(a)) {
+        OCT_TRY(check_folders(a, err));
         return qeval_folder(&x, a->recipe, cli, err);
+    }
     oct_buf command = OCT_BUF_INIT;
     tool_command_line(&command, cli, a->argc, a->argv);
     const oct_evaluation_host h = { .voice = tool_voice(cli),
@@ -279,7 +299,7 @@ int qeval_main(int argc, char **argv)
         OPT_FLOAT(0, "atol", &a.atol, 0, 1e9, "absolute tolerance of --check"),
         OPT_GROUP("Reports"),
         QEVAL_OPT_REPORTS(&a),
-        OPT_REQUIRED("data"),
+        OPT_REQUIRED_UNLESS("data", is_of_folders, &a),
         OPT_CONFLICT("sweep", "check runner outputs sensitivity sensitivity-file"),
         OPT_CONFLICT("baseline", "check outputs sensitivity sensitivity-file"),
         OPT_CONFLICT("check", "outputs html markdown " QEVAL_METRICS " labels compute"),
@@ -295,6 +315,10 @@ int qeval_main(int argc, char **argv)
                      "check outputs html junit markdown json baseline latency sweep profile runner metric-cmd state "
                      "generate sensitivity sensitivity-file"),
         OPT_CONFLICT("labels", "generate"),
+        OPT_NEEDS(
+            "preprocess samples skip-bad generate labels metric metric-cmd decode truth max-drop min-agreement min-sqnr "
+            "min-speedup max-latency max-size max-memory gates runner",
+            "data"),
         OPT_NEEDS("less-is-better metric-timeout", "metric-cmd"),
         OPT_NEEDS("rtol atol", "check"),
         OPT_NEEDS("runner-for runner-timeout", "runner"),
