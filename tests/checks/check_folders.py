@@ -94,6 +94,8 @@ def kinds(check):
         report = check.convert(source, new, *(["--recipe", kind] if kind == "piper" else []))
         check.hold(f"{kind}: recipe", report["recipe"] == kind, report["recipe"])
         check.hold(f"{kind}: the folder that is read stays", files(source) == before)
+        check.hold(f"{kind}: the report names no place that is gone", ".octet-" not in json.dumps(report) and
+                   all(f"{new}/{m['result']}" in m["text"] for m in report["models"]), str([m["text"] for m in report["models"]])[:300])
         made = files(new)
         check.hold(f"{kind}: results", {m["result"] for m in report["models"]} == {n for n in made if n.endswith(".onnx")} == set(RESULTS[kind]), str(sorted(made)))
         for m in report["models"]:
@@ -388,6 +390,11 @@ def audits(check):
     words.write_text("4 5 6\nbo bu ba\n")
     done = subprocess.run([*pair[:3], "--data", words], capture_output=True, text=True)
     check.hold("audit: samples that suit none", done.returncode == 4 and "not a token id" in done.stderr and "hint: tokenizer=" in done.stderr, done.stderr)
+    done = subprocess.run([*pair[:3], "--json", report], capture_output=True, text=True)
+    check.hold("audit: two folders without samples", done.returncode == 0 and [v["verdict"] for v in json.loads(report.read_text())["variants"]] == ["loads"], done.stderr)
+    for more, said in ((["--max-drop", "1%"], "--max-drop needs --data"), (["--data", texts, "--outputs", check.folder / "y.npz"], "--outputs is for models")):
+        done = subprocess.run([*pair[:3], *more], capture_output=True, text=True)
+        check.hold(f"audit: two folders, {more[0]}", done.returncode == 2 and said in done.stderr, done.stderr)
     done = subprocess.run([check.qeval, pair[1], "--data", texts], capture_output=True, text=True)
     check.hold("audit: one folder", done.returncode == 2 and "hint: two folders are compared by" in done.stderr, done.stderr)
     half = check.folder / "halfway"

@@ -15,6 +15,7 @@ typedef struct oct_made_model {
     bool sampled, copied, external; /* external: the result has a file of external data */
     const oct_listed *pool;         /* the file of external data that it shares with others; NULL: none */
     oct_document *report;           /* of its conversion; NULL: it is a copy */
+    const char *text;               /* what that says, with the place where the result will be */
     uint64_t bytes;                 /* without data that it shares */
 } oct_made_model;
 

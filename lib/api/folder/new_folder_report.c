@@ -4,6 +4,8 @@
 #include "base/io.h"
 #include "base/number_text.h"
 
+#include <string.h>
+
 static void count_bytes(oct_folder_job *j)
 {
     for (size_t i = 0; i < j->f.n_model; i++) {
@@ -27,6 +29,16 @@ static void count_bytes(oct_folder_job *j)
             oct_map_close(&m);
         }
     }
+}
+
+/* A conversion names its result where it is made aside. */
+static const char *text_of(const oct_folder_job *j, const oct_made_model *d)
+{
+    const char *text = d->report ? oct_item_text(oct_document_root(d->report), "text") : NULL;
+    const char *aside = j->staging ? oct_scratch_path(j->staging) : NULL,
+               *at = text && aside ? strstr(text, aside) : NULL;
+    return !at ? text
+               : oct_arena_printf(j->arena, "%.*s%s%s", (int)(at - text), text, j->x->output, at + strlen(aside));
 }
 
 static void put_model(oct_json *j, const void *row)
@@ -54,7 +66,7 @@ static void put_model(oct_json *j, const void *row)
         oct_json_num(j, "output_sqnr_db", oct_item_number(r, "output_sqnr_db"));
     if (oct_item_at(r, "metric"))
         oct_json_item(j, "metric", oct_item_at(r, "metric"));
-    oct_json_str(j, "text", r ? oct_item_text(r, "text") : d->copied ? "copied as it is" : "not made");
+    oct_json_str(j, "text", d->text ? d->text : d->copied ? "copied as it is" : "not made");
     oct_json_open(j, "warnings", '[');
     for (const oct_item *w = NULL; (w = oct_item_next(oct_item_at(r, "warnings"), w));)
         oct_json_str(j, NULL, oct_item_text(w, ""));
@@ -88,6 +100,8 @@ void oct_new_folder_report(oct_folder_job *j, oct_document *to)
 {
     oct_json v = { .to = to };
     count_bytes(j);
+    for (size_t i = 0; i < j->f.n_model; i++)
+        j->made[i].text = text_of(j, &j->made[i]);
     oct_report_open(&v, "octet-folder-1");
     oct_json_str(&v, "folder", j->f.listing.folder);
     oct_json_str(&v, "output", j->x->dry_run || j->missed ? NULL : j->x->output);
