@@ -437,12 +437,20 @@ static void say_made(oct_voice v, const oct_source *src)
                 text);
 }
 
+static void say_turned(oct_voice v, const oct_source *src)
+{
+    const char *form, *name = oct_source_turned(src, &form);
+    if (name)
+        oct_say(v, 0, "samples: by their shapes these arrays are %s, so they were turned for input '%s'", form, name);
+}
+
 void oct_samples_say_bad(oct_voice v, const oct_source *src)
 {
     int64_t n = oct_source_bad_count(src);
     const char *where, *left;
     say_empty(v, src);
     say_made(v, src);
+    say_turned(v, src);
     for (size_t i = 0; (left = oct_source_left_out(src, i, &where)); i++)
         oct_say(v, OCT_NOTE_WARNING, "%s: %s", where, left);
     if (n == 0)

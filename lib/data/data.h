@@ -243,8 +243,12 @@ oct_status oct_source_none(const oct_source *src, oct_err *err);
 const char *oct_source_preprocess(const oct_source *src);
 const char *oct_source_preprocess_words(const oct_source *src);
 
-/* The first input whose samples were pictures so far (-1: none), and where its steps place a picture of w x h. */
+/* The input whose samples were pictures so far (-1: none), and where its steps place a picture of w x h. */
 int oct_source_picture_input(const oct_source *src);
+/* Whether the values of these were bytes, and no real numbers of an array. */
+bool oct_source_has_bytes(const oct_source *src);
+/* The input for which the channels of arrays were moved, and the form that these had; NULL: none so far. */
+const char *oct_source_turned(const oct_source *src, const char **form);
 oct_placing oct_source_placing(const oct_source *src, oct_picture_size size);
 
 /* Whether a path that is not an ONNX model looks like data (for "quote the pattern" hints). */

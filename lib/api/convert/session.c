@@ -587,7 +587,7 @@ static void warn_of_bytes(const oct_session *s)
 {
     enum { BYTES = 60 }; /* how far the pixels of a photograph spread, about */
     if (s->x.samples.preprocess.n || s->x.input_types.n || s->pixels != OCT_PIXELS_UNKNOWN ||
-        oct_source_picture_input(s->src) < 0 || !(s->spread < OCT_SPREAD_SCALED))
+        !oct_source_has_bytes(s->src) || !(s->spread < OCT_SPREAD_SCALED))
         return;
     oct_say(s->h.voice, OCT_NOTE_WARNING,
             "pixels go in as 0 to 255, but by the normalization behind its first layer the model was trained on values "

@@ -157,7 +157,7 @@ static void ask_of_pixels(const oct_session *s, oct_json *j, oct_buf *text, oct_
     const octet_convert_options *x = &s->x;
     oct_picture p = { .pixels = s->pixels };
     if (!s->src || x->samples.preprocess.n || x->input_types.n || s->pixels == OCT_PIXELS_BYTES ||
-        (s->pixels == OCT_PIXELS_UNKNOWN && s->spread > OCT_SPREAD_BYTES) || oct_source_picture_input(s->src) < 0 ||
+        (s->pixels == OCT_PIXELS_UNKNOWN && s->spread > OCT_SPREAD_BYTES) || !oct_source_has_bytes(s->src) ||
         !(p.is = oct_guess_picture(s->c.m->graph, &p)))
         return;
     if (s->pixels == OCT_PIXELS_UNKNOWN)

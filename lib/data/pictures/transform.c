@@ -20,8 +20,8 @@ typedef struct target {
     const oct_input_desc *in;
     const oct_steps *steps;
     bool nhwc, sound;
-    bool *setup;            /* set before a failure that is not the sample's */
-    oct_picture_size *seen; /* of a picture, before any step */
+    bool *setup; /* set before a failure that is not the sample's */
+    oct_seen *seen;
 } target;
 
 static bool channels_like(int64_t c)
@@ -258,7 +258,8 @@ static oct_status from_image(const target *t, oct_image *im, oct_array *out, oct
 {
     int x0, y0, w, h;
     oct_status s = OCT_OK;
-    *t->seen = (oct_picture_size){ im->w, im->h };
+    t->seen->size = (oct_picture_size){ im->w, im->h };
+    t->seen->real = im->f32;
     if (t->in->rank != 4 && t->in->rank != 3 && t->in->rank >= 0) {
         char text[96];
         *t->setup = true;
@@ -399,6 +400,7 @@ static oct_status from_array(const target *t, const oct_array *a, bool row, oct_
     if (form >= 0 && needs_picture(t, form)) {
         oct_image im = { 0 };
         oct_status s = array_to_image(&view, view.dims, form, &im, err);
+        t->seen->turned = form == (t->nhwc ? ROW_CHW : ROW_HWC);
         if (s == OCT_OK)
             return from_image(t, &im, out, err);
         oct_image_free(&im);
@@ -531,10 +533,10 @@ static oct_status decode(const target *t, const oct_part *part, oct_array *out, 
 }
 
 oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
-                           bool *stack, bool *setup, oct_picture_size *seen, oct_err *err)
+                           bool *stack, bool *setup, oct_seen *seen, oct_err *err)
 {
     *out = (oct_array){ 0 };
-    *seen = (oct_picture_size){ 0, 0 };
+    *seen = (oct_seen){ 0 };
     const target t = { in, steps, oct_input_is_nhwc(in, steps), part->sound, setup, seen };
     *stack = *setup = false;
     oct_status s = decode(&t, part, out, stack, err);

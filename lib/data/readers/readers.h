@@ -149,12 +149,19 @@ bool oct_is_sample_file(const char *path); /* by suffix: pictures that this buil
 bool oct_is_image_file(const char *path);  /* also those that only other builds read */
 bool oct_is_sound_file(const char *path);
 
+/* A picture, or an array that is taken for one, before any step. */
+typedef struct oct_seen {
+    oct_picture_size size;
+    bool real;   /* its values are real numbers, and no bytes */
+    bool turned; /* an array whose channels do not stand where the input has them */
+} oct_seen;
+
 /* Turns a part into the input's tensor: decodes, preprocesses, converts, checks shape and NaN. *stack: rows of this
  * kind may be joined on axis 0. *setup: this sample is not at fault, because samples of its kind do not fit the model
- * and the steps, or an existing file cannot be opened. *seen: the size of a picture before any step, or zeros. Messages
- * do not name the sample. */
+ * and the steps, or an existing file cannot be opened. *seen: of a picture, or zeros. Messages do not name the
+ * sample. */
 oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
-                           bool *stack, bool *setup, oct_picture_size *seen, oct_err *err);
+                           bool *stack, bool *setup, oct_seen *seen, oct_err *err);
 
 /* A label from text, -1 for none. False: it is no class number. */
 bool oct_label_parse(const char *text, int64_t *label);

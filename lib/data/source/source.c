@@ -44,14 +44,14 @@ static bool is_low(const oct_source *s, size_t parts)
 static void decode_part(const oct_source *s, oct_slot *t, size_t i)
 {
     const oct_part *p = &t->item.parts[s->part[i]];
-    oct_picture_size seen;
+    oct_seen seen;
     size_t ids;
     t->made[i] = p->kind == OCT_PART_NONE && oct_token_follows(&s->ctx, s->part[i], &ids);
     if (t->made[i] || (p->kind == OCT_PART_NONE && (s->role[i] == OCT_ROLE_STATE || s->role[i] == OCT_ROLE_PAST)))
         return;
     t->status = oct_part_decode(&s->inputs[i], &s->steps[i], p, &t->out[i], &t->stack[i], &t->setup, &seen, &t->err);
     t->shared[i] = p->shared;
-    if (seen.w && t->picture_input < 0) {
+    if (seen.size.w && t->picture_input < 0) {
         t->picture = seen;
         t->picture_input = (int)i;
     }
@@ -61,7 +61,7 @@ static void decode_part(const oct_source *s, oct_slot *t, size_t i)
 
 static void decode(const oct_source *s, oct_slot *t)
 {
-    t->picture = (oct_picture_size){ 0, 0 };
+    t->picture = (oct_seen){ 0 };
     t->picture_input = -1;
     for (size_t i = 0; i < s->n_inputs && t->status == OCT_OK; i++)
         if (s->part[i] != SIZE_MAX)
@@ -231,6 +231,18 @@ static char *keep(oct_arena *a, oct_buf *b)
     return t;
 }
 
+/* Whether there may be pictures among the samples, and not arrays alone. */
+static bool may_have_pictures(const oct_source *s)
+{
+    for (size_t i = 0; i < s->leaves.n; i++) {
+        const oct_reader *r = s->leaves.v[i].reader;
+        if (r != &oct_read_npy && r != &oct_read_npz && r != &oct_read_pb && r != &oct_read_given &&
+            r != &oct_read_synthetic)
+            return true;
+    }
+    return false;
+}
+
 /* All inputs alike are written without names. */
 static oct_status describe_steps(oct_source *s, oct_err *err)
 {
@@ -254,7 +266,7 @@ static oct_status describe_steps(oct_source *s, oct_err *err)
         else if (s->role[i] == OCT_ROLE_VALUE && !s->steps[i].has_value)
             oct_buf_puts(&words, "zeros, as nothing reads it");
         else
-            oct_steps_words(&s->steps[i], oct_input_is_picture(&s->inputs[i]), &words);
+            oct_steps_words(&s->steps[i], oct_input_is_picture(&s->inputs[i]) && may_have_pictures(s), &words);
     }
     if (given && given->words) {
         oct_buf_puts(&text, given->preprocess);
@@ -350,13 +362,13 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
         s->ends = o->given->ends;
         s->n_groups = o->given->n_groups;
     }
-    OCT_TRY(describe_steps(s, err));
     for (size_t i = 0; i < o->n_specs; i++)
         OCT_TRY(o->synthetic && strcmp(o->specs[i], OCT_SYNTHETIC) == 0
                     ? oct_spec_synthetic(s->arena, &s->leaves, err)
                     : oct_spec_expand(o->specs[i], s->arena, &s->leaves, err));
     if (o->given)
         OCT_TRY(oct_spec_given(s->arena, &s->leaves, err));
+    OCT_TRY(describe_steps(s, err));
     if (o->labels)
         OCT_TRY(oct_labels_load(o->labels, &s->labels, err));
     if (o->labels && !(s->labels_path = oct_arena_strdup(s->arena, o->labels)))
@@ -508,6 +520,21 @@ int64_t oct_source_fixed_batch(const oct_source *s)
 int oct_source_picture_input(const oct_source *s)
 {
     return s->picture_input - 1;
+}
+
+bool oct_source_has_bytes(const oct_source *s)
+{
+    return s->picture_input && !s->picture.real;
+}
+
+const char *oct_source_turned(const oct_source *s, const char **form)
+{
+    if (!s->picture_input || !s->picture.turned)
+        return NULL;
+    const oct_input_desc *in = &s->inputs[s->picture_input - 1];
+    const bool last = oct_input_is_nhwc(in, &s->steps[s->picture_input - 1]);
+    *form = last ? "[channels, height, width]" : "[height, width, channels]";
+    return in->name;
 }
 
 oct_placing oct_source_placing(const oct_source *s, oct_picture_size size)

@@ -222,9 +222,11 @@ static oct_status append(oct_source *s, oct_slot *t, oct_batch *b, size_t cap, o
     b->labels[b->n] = label;
     b->indices[b->n] = t->index;
     b->places[b->n] = t->place;
-    b->pictures[b->n] = t->picture;
-    if (t->picture_input >= 0)
+    b->pictures[b->n] = t->picture.size;
+    if (t->picture_input >= 0) {
         s->picture_input = t->picture_input + 1;
+        s->picture = t->picture;
+    }
     b->names[b->n] = t->item.name;
     t->item.name = NULL;
     st->names = ++b->n;

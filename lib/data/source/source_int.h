@@ -26,11 +26,11 @@ typedef struct oct_slot {
     oct_err err;
     oct_item item;
     int64_t index, place;
-    bool begins;              /* first of a recording: of a WAV file, or of the file or folder that a SPEC names */
-    bool wanted;              /* whether the consumer gets it; otherwise only the visitor sees it */
-    oct_source_mark mark;     /* the position after it; only place and names are set */
-    oct_array *out;           /* one per input */
-    oct_picture_size picture; /* its size before any step, for input picture_input; -1: no picture */
+    bool begins;          /* first of a recording: of a WAV file, or of the file or folder that a SPEC names */
+    bool wanted;          /* whether the consumer gets it; otherwise only the visitor sees it */
+    oct_source_mark mark; /* the position after it; only place and names are set */
+    oct_array *out;       /* one per input */
+    oct_seen picture;     /* for input picture_input; -1: no picture */
     int picture_input;
     bool *stack, *shared, *made; /* made: it follows from the token ids */
     size_t bytes;                /* of out */
@@ -102,7 +102,8 @@ struct oct_source {
     bool failed;
     oct_err fault;
     bool any_label;
-    int picture_input; /* 1 + the first input that took a picture; 0: none so far */
+    int picture_input; /* 1 + the input that took the last picture; 0: none so far */
+    oct_seen picture;  /* the last of them */
     int64_t given, bad;
     size_t n_empty; /* caches that the first given sample left empty, and the last of these */
     const char *empty;
