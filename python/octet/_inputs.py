@@ -1,5 +1,6 @@
 """What users give: names of files, models, samples and labels; and what the library takes."""
 import glob
+import inspect
 import os
 import zipfile
 from pathlib import Path
@@ -29,6 +30,13 @@ class Pipe:
 def is_name(value: Any) -> bool:
     """Whether it is the name of a file."""
     return isinstance(value, (str, bytes, os.PathLike))
+
+
+def _what(value):
+    """What a value is, for the message that it does not fit."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return "None" if value is None else f"the function {value.__name__}" if inspect.isfunction(value) else type(value).__name__
 
 
 def name_of(path):
@@ -84,7 +92,7 @@ def content_of(model):
         return bytes(model)
     if getattr(model, "model", None) is not None:
         return model.model
-    if not hasattr(model, "SerializeToString"):
+    if isinstance(model, type) or not hasattr(model, "SerializeToString"):
         return None
     try:
         return model.SerializeToString()
@@ -95,7 +103,10 @@ def content_of(model):
 def file_of(model):
     """The name of the file of a model that is not given as bytes."""
     output = getattr(model, "output", None)
-    return name_of(model if output is None else output)
+    name = model if output is None else output
+    if not is_name(name):
+        raise TypeError(f"a model cannot be {_what(model)}: give the name of a file, its bytes, an onnx.ModelProto or a Result")
+    return name_of(name)
 
 
 def written(model, folder, number):
@@ -147,6 +158,8 @@ def _read(reader):
 def _spec(value, folder):
     """Samples as the library names them: arrays become files."""
     path = Path(folder, f"samples{len(os.listdir(folder))}")
+    if isinstance(value, type) or inspect.isfunction(value):
+        raise TypeError(f"data cannot be {_what(value)}: give what it makes, {value.__name__}(...)")
     if isinstance(value, Pipe):
         return f"pipe:{value.command}"
     if isinstance(value, dict) or is_array(value):
@@ -160,7 +173,7 @@ def _spec(value, folder):
         return _write(path, np.asarray(value))
     if hasattr(value, "__iter__"):
         return _write_all(path, value)
-    raise TypeError(f"data cannot be {type(value).__name__}: give arrays, a dictionary or a list of arrays, an iterator, or names of files")
+    raise TypeError(f"data cannot be {_what(value)}: give arrays, a dictionary or a list of arrays, an iterator, or names of files")
 
 
 def specs(data, folder):

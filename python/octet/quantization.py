@@ -124,6 +124,8 @@ def _refuse(what: str, hint: str) -> None:
 
 def _extra(options: Optional[Dict[str, Any]]) -> bool:
     """Checks extra_options; whether activations are to be symmetric."""
+    if options is not None and not isinstance(options, dict):
+        raise TypeError(f"extra_options is a dictionary; this is {options!r}")
     given = dict(options or {})
     symmetric = bool(given.pop("ActivationSymmetric", False))
     for name, value in given.items():
@@ -138,6 +140,21 @@ def _extra(options: Optional[Dict[str, Any]]) -> bool:
 def _of_names(names: Sequence[str]) -> str:
     """What matches nodes of these names: a character that means something in a rule matches as any one."""
     return ",".join("name:" + re.sub(r"[^\w/.:+-]", "?", name) for name in names)
+
+
+def _check_names(**given: Any) -> None:
+    """A text would be taken for a list of letters, and a misplaced argument for names."""
+    for name, value in given.items():
+        if value is not None and (isinstance(value, (str, bytes)) or not isinstance(value, (list, tuple, set, frozenset))):
+            raise TypeError(f"{name} is a list of names, as ['Conv']; this is {value!r}")
+
+
+def _check_files(model_input: Any, model_output: Any) -> None:
+    """The first two arguments: the second is the name of a file, or what a caller meant for another."""
+    if not isinstance(model_output, (str, os.PathLike)):
+        raise TypeError(f"model_output is the name of the file to write; this is {model_output!r}")
+    if model_input is None:
+        raise TypeError("model_input is None: give the name of a file or an onnx.ModelProto")
 
 
 def _rules(scheme: str, op_types: Optional[Sequence[str]], nodes: Optional[Sequence[str]], excluded: Optional[Sequence[str]]) -> List[str]:
@@ -181,6 +198,8 @@ def quantize_static(model_input: Model, model_output: Union[str, "os.PathLike[st
     op_types_to_quantize, nodes_to_quantize: all else stays float. nodes_to_exclude: stay float. activation_type: 8 bits of either sign, or 16 bits.
     extra_options: ActivationSymmetric puts zero points in the middle; see the module for what is left to Octet. Raises octet.Error."""
     del per_channel, use_external_data_format, calibration_providers # Octet decides, or needs none
+    _check_files(model_input, model_output)
+    _check_names(op_types_to_quantize=op_types_to_quantize, nodes_to_quantize=nodes_to_quantize, nodes_to_exclude=nodes_to_exclude)
     _same(calibrate_method, CalibrationMethod)
     if calibration_data_reader is None:
         _refuse("there is no calibration_data_reader", "give samples: an object with get_next(), or octet.convert(model, data)")
@@ -206,6 +225,10 @@ def quantize_dynamic(model_input: Model, model_output: Union[str, "os.PathLike[s
                      use_external_data_format: bool = False, extra_options: Optional[Dict[str, Any]] = None) -> Conversion:
     """Quantizes weights to 8 bits now, and activations when the model runs; there are no samples. Arguments: as of quantize_static. Raises octet.Error."""
     del per_channel, use_external_data_format
+    _check_files(model_input, model_output)
+    if hasattr(op_types_to_quantize, "get_next"):
+        raise TypeError("quantize_dynamic takes no samples: the third argument is op_types_to_quantize; quantize_static reads a reader")
+    _check_names(op_types_to_quantize=op_types_to_quantize, nodes_to_quantize=nodes_to_quantize, nodes_to_exclude=nodes_to_exclude)
     _check_weights(weight_type)
     _extra(extra_options)
     rules = _rules("dynamic", op_types_to_quantize, nodes_to_quantize, nodes_to_exclude)

@@ -229,6 +229,7 @@ def run(c, name, env):
 
 
 REFUSED = """
+import numpy as np
 import octet
 from octet.quantization import *
 from octet import quantization as q
@@ -248,6 +249,27 @@ for word, options in (("weight-only", {"weight_type": QuantType.QInt4}), ("fp16"
     refused(word, lambda: quantize_static("model.onnx", "q.onnx", Reader(), **options))
 refused("calibration_data_reader", lambda: quantize_static("model.onnx", "q.onnx", None))
 refused("no-such", lambda: quantize_dynamic("model.onnx", "q.onnx", nodes_to_exclude=["no-such"]))
+def mistaken(word, call): # what cannot be meant is a TypeError that says so
+    try:
+        call()
+    except TypeError as e:
+        assert word in str(e), (word, str(e))
+        return
+    raise SystemExit(f"{word}: nothing was raised")
+def rows():
+    for i in range(32):
+        yield {"x": np.random.default_rng(i).uniform(-2, 2, (1, 24)).astype("f4")}
+mistaken("the class Reader", lambda: quantize_static("model.onnx", "q.onnx", Reader))
+mistaken("the function rows", lambda: quantize_static("model.onnx", "q.onnx", rows))
+mistaken("model_output is the name", lambda: quantize_static("model.onnx", Reader(), "q.onnx"))
+mistaken("model_input is None", lambda: quantize_static(None, "q.onnx", Reader()))
+mistaken("nodes_to_exclude is a list", lambda: quantize_static("model.onnx", "q.onnx", Reader(), nodes_to_exclude="fc0"))
+mistaken("op_types_to_quantize is a list", lambda: quantize_dynamic("model.onnx", "q.onnx", "MatMul"))
+mistaken("takes no samples", lambda: quantize_dynamic("model.onnx", "q.onnx", Reader()))
+mistaken("extra_options is a dictionary", lambda: quantize_static("model.onnx", "q.onnx", Reader(), extra_options=["x"]))
+quantize_static("model.onnx", "q.onnx", rows()) # beside readers, what octet.convert takes
+quantize_static("model.onnx", "r.onnx", list(rows()))
+assert open("q.onnx", "rb").read() == open("r.onnx", "rb").read()
 import inspect, onnxruntime.quantization as theirs
 for name in ("quantize_static", "quantize_dynamic", "quant_pre_process", "quantize", "StaticQuantConfig", "DynamicQuantConfig"):
     wanted = [n for n in inspect.signature(getattr(theirs, name)).parameters]

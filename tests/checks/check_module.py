@@ -134,7 +134,9 @@ for other in (c, d, p):
 for path, threads in (("missing.onnx", 0), ("net.onnx", -1), ("net.onnx", 100000), ("net.onnx", 2**32 + 1), (".", 0), ("/dev/stdin", 0), ("", 0)):
     refused(lambda: octet.Model(path, threads))
 refused(lambda: octet.Model("net.onnx", "two"), kind=TypeError)
-refused(lambda: octet.Model(None), kind=TypeError)
+for wrong, what in ((None, "None"), (object(), "object"), (["net.onnx"], "list"), (onnx.ModelProto, "the class ModelProto")):
+    refused(lambda: octet.Model(wrong), "a model cannot be " + what, kind=TypeError)
+    refused(lambda: octet.convert(wrong), "a model cannot be " + what, kind=TypeError)
 assert octet.Model("net.onnx", threads=2)(x)[0].shape == (64, 4)
 """,
     "outputs_are_own": """
