@@ -59,11 +59,6 @@ static oct_rescale fixed_of(float in, float weights, float out)
     return oct_rescale_fixed((double)in * (double)weights / (double)out);
 }
 
-static oct_rescale fixed_of_float(float in, float weights, float out)
-{
-    return oct_rescale_fixed((double)(in * weights) / (double)out);
-}
-
 static oct_rescale fixed_in_float(float in, float weights, float out)
 {
     return oct_rescale_fixed((double)(in * weights / out));
@@ -105,6 +100,5 @@ static int32_t bound_even(float bound, float scale, int32_t zero)
 
 const oct_rescaling oct_rescaling_float = { float_of, to_float, bound_even };
 const oct_rescaling oct_rescaling_single = { fixed_of, to_once, bound_away };
-const oct_rescaling oct_rescaling_double_of_float = { fixed_of_float, to_twice, bound_away };
 const oct_rescaling oct_rescaling_double_in_float = { fixed_in_float, to_twice, bound_away };
 const oct_rescaling oct_rescaling_double = { fixed_of, to_twice, bound_away };

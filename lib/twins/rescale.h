@@ -22,7 +22,6 @@ typedef struct oct_rescaling {
 
 extern const oct_rescaling oct_rescaling_float;           /* XNNPACK: in float, rounded half to even */
 extern const oct_rescaling oct_rescaling_single;          /* a multiplier of 31 bits, rounded once, half up */
-extern const oct_rescaling oct_rescaling_double_of_float; /* oct_rescaling_double, of in * weights as a float */
 extern const oct_rescaling oct_rescaling_double_in_float; /* oct_rescaling_double, of a factor computed in float */
 extern const oct_rescaling oct_rescaling_double; /* the same rounded twice: the product's high half, and the shift */
 

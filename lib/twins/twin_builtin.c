@@ -5,7 +5,7 @@ const oct_twin_rule oct_twin_builtin[] = {
     { OCT_TFL_CONV_2D, OCT_TWIN_INT8, oct_twin_conv, &oct_rescaling_double },
     { OCT_TFL_DEPTHWISE_CONV_2D, OCT_TWIN_INT8, oct_twin_depthwise, &oct_rescaling_double },
     { OCT_TFL_TRANSPOSE_CONV, OCT_TWIN_INT8, oct_twin_transpose_conv, &oct_rescaling_double },
-    { OCT_TFL_FULLY_CONNECTED, OCT_TWIN_INT8, oct_twin_dense, &oct_dense_single },
+    { OCT_TFL_FULLY_CONNECTED, OCT_TWIN_INT8, oct_twin_dense, &oct_rescaling_single },
     { OCT_TFL_BATCH_MATMUL, OCT_TWIN_INT8, oct_twin_matmul, &oct_rescaling_double },
     { OCT_TFL_AVERAGE_POOL_2D, OCT_TWIN_INT8, oct_twin_average_pool, &oct_rescaling_double },
     { OCT_TFL_MAX_POOL_2D, OCT_TWIN_INT8, oct_twin_max_pool, &oct_rescaling_double },
@@ -29,7 +29,7 @@ const oct_twin_rule oct_twin_builtin[] = {
 };
 
 const oct_twin_rule oct_twin_micro[] = {
-    { OCT_TFL_FULLY_CONNECTED, OCT_TWIN_INT8, oct_twin_dense, &oct_dense_double },
+    { OCT_TFL_FULLY_CONNECTED, OCT_TWIN_INT8, oct_twin_dense, &oct_rescaling_double },
     { OCT_TFL_PRELU, OCT_TWIN_INT8, oct_twin_prelu, &oct_rescaling_double },
     { OCT_TFL_RELU6, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_relu6_clamp },
     { 0, 0, NULL, NULL },

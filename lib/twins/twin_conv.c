@@ -233,9 +233,7 @@ oct_status oct_twin_dense(const oct_twin_call *c, const void *how, oct_err *err)
     const int64_t channels = w->t->dims[0], inputs = w->t->dims[1];
     if (inputs < 1 || channels < 1 || x->count % inputs || to->count != x->count / inputs * channels)
         return oct_twin_unfit(c, "its operands do not fit its weights", err);
-    const oct_twin_dense_how *by = how;
-    OCT_TRY(prepare(c, w->t->quant && w->t->quant->n > 1 ? by->each : by->one, x, w, 2, OCT_TFL_DENSE_ACTIVATION,
-                    channels, &f, err));
+    OCT_TRY(prepare(c, how, x, w, 2, OCT_TFL_DENSE_ACTIVATION, channels, &f, err));
     const int16_t *v = centered(c, x);
     if (!v)
         return oct_nomem(err);
@@ -245,7 +243,3 @@ oct_status oct_twin_dense(const oct_twin_call *c, const void *how, oct_err *err)
             *y++ = finished(&f, o, dot(v, (const int8_t *)w->data + o * inputs, inputs));
     return OCT_OK;
 }
-
-const oct_twin_dense_how oct_dense_float = { &oct_rescaling_float, &oct_rescaling_float },
-                         oct_dense_single = { &oct_rescaling_single, &oct_rescaling_double },
-                         oct_dense_double = { &oct_rescaling_double_of_float, &oct_rescaling_double };

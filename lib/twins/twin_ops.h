@@ -11,13 +11,8 @@
 OCT_TWIN_OPERATOR(oct_twin_conv);
 OCT_TWIN_OPERATOR(oct_twin_depthwise);
 OCT_TWIN_OPERATOR(oct_twin_transpose_conv);
-OCT_TWIN_OPERATOR(oct_twin_dense); /* how: const oct_twin_dense_how * */
+OCT_TWIN_OPERATOR(oct_twin_dense);
 OCT_TWIN_OPERATOR(oct_twin_matmul);
-
-typedef struct oct_twin_dense_how {
-    const oct_rescaling *one, *each; /* weights with one scale; with one a channel */
-} oct_twin_dense_how;
-extern const oct_twin_dense_how oct_dense_float, oct_dense_single, oct_dense_double;
 
 /* twin_pool.c */
 OCT_TWIN_OPERATOR(oct_twin_average_pool); /* how: const oct_rescaling *, for the bounds of its activation alone */

@@ -6,6 +6,7 @@ and tflite-micro where it is installed. Every tensor that a runtime shows is com
 
 - layers: those of check_tflite.py, as qconvert writes them
 - operators: files of one operator on int8, made here, with scales and shapes by chance, also of operators that qconvert does not write
+- products: files of one layer whose sums lie beside the places where roundings differ
 - networks: trained ones, where there are any
 - qeval --as; what twins refuse
 
@@ -362,6 +363,61 @@ def hold_operators(c, only):
             hold_equal(c, "files of one operator", f"{name} #{turn}", file, file.samples(c.samples, rng))
 
 
+# ---- products ----
+
+def sums_beside_ties(factor):
+    """Sums that times the factor lie as near to a half as there are, where ways to round differ: by the factor's last bits, or by rounding twice."""
+    most = int(120 / factor)
+    sums = np.arange(-most, most + 1, max(1, most // 500_000), dtype=np.int64)
+    far = np.abs(np.abs(sums * factor % 1) - 0.5)
+    return sums[np.argsort(far, kind="stable")[:1000]].astype(np.int32)
+
+
+def one_products():
+    """(name, function that makes a file from a generator): layers whose biases are such sums, on inputs that mean 0."""
+    def product(code, option, version, each):
+        def make(rng):
+            m = Maker(rng)
+            x = m.tensor([1, 1] if code == "FULLY_CONNECTED" else [1, 1, 1, 1], rng.uniform(0.004, 0.09), int(rng.integers(-128, 128)))
+            of_x = np.float32(m.tensors[x].quantization.scale[0])
+            of_w = np.float32(rng.uniform(0.001, 0.02))
+            of_y = np.float32(float(of_x) * float(of_w) * rng.uniform(100, 3000))
+            sums = sums_beside_ties(float(of_x) * float(of_w) / float(of_y))
+            n = len(sums)
+            shape = {"FULLY_CONNECTED": [n, 1], "CONV_2D": [n, 1, 1, 1], "DEPTHWISE_CONV_2D": [1, 1, 1, n], "TRANSPOSE_CONV": [n, 1, 1, 1]}[code]
+            w = m.tensor(shape, of_w, 0, data=np.ones(shape))
+            b = m.tensor([n], of_x * of_w, 0, np.int32, sums)
+            for t in (w, b) if each else ():
+                q = m.tensors[t].quantization
+                q.scale, q.zeroPoint, q.quantizedDimension = q.scale * n, q.zeroPoint * n, 3 if t == w and code == "DEPTHWISE_CONV_2D" else 0
+            out = [1, n] if code == "FULLY_CONNECTED" else [1, 1, 1, n]
+            y = m.tensor(out, of_y, int(rng.integers(-8, 9)))
+            ins = [m.tensor([4], kind=np.int32, data=out), w, x, b] if code == "TRANSPOSE_CONV" else [x, w, b]
+            return m.file(code, ins, y, option(n), version)
+        return make
+
+    layers = {
+        "FULLY_CONNECTED": (lambda _: schema.FullyConnectedOptionsT(), 4),
+        "CONV_2D": (lambda _: with_options(schema.Conv2DOptionsT, strideW=1, strideH=1), 3),
+        "DEPTHWISE_CONV_2D": (lambda n: with_options(schema.DepthwiseConv2DOptionsT, strideW=1, strideH=1, depthMultiplier=n), 3),
+        "TRANSPOSE_CONV": (lambda _: with_options(schema.TransposeConvOptionsT, strideW=1, strideH=1), 3),
+    }
+    for code, (option, version) in layers.items():
+        yield code.lower(), product(code, option, version, False)
+        yield f"{code.lower()}, a scale each", product(code, option, version, True)
+
+
+def hold_products(c, only):
+    for number, (name, make) in enumerate(one_products()):
+        if only and only not in name:
+            continue
+        for turn in range(8 * c.turns):
+            file = make(np.random.default_rng(1000 * number + turn))
+            x = file.graph.inputs[0]
+            zero = file.graph.tensors[x].quantization.zeroPoint[0]
+            hold_equal(c, "files of one product", f"{name} #{turn}", file, [[np.full(file.shape(x), zero, np.int8)]])
+
+
 # ---- networks ----
 
 def hold_network(c, name):
@@ -430,6 +486,7 @@ def main():
         networks = check_tflite.NETWORKS if args.whole or args.only else FEW
         hold_layers(c, args.only)
         hold_operators(c, args.only)
+        hold_products(c, args.only)
         for name in networks:
             if not args.only or args.only in name:
                 hold_network(c, name)
