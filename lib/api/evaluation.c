@@ -73,6 +73,8 @@ static oct_status check_gates(const octet_evaluate_options *a, bool other, const
                       "name one behind the float model", err);
     if (timed && a->latency == 0)
         return reject(timed, "needs times, and --no-latency leaves them out", "leave out one of both", err);
+    if (timed && a->twin)
+        return reject(timed, "needs times, and --as computes without the device's", "leave out one of both", err);
     for (size_t i = 0; i < g->n; i++)
         if (g->v[i].kind == OCT_GATE_MEMORY && (a->runner || a->twin))
             return reject(oct_gate_name(OCT_GATE_MEMORY),
@@ -403,7 +405,7 @@ static oct_eval_options options_of(const oct_evaluation *s)
      * are made briefly. Gates on times justify long measurements. */
     const bool timed = oct_gates_timed(&s->gates), asked = a->layers > 0 || a->latency > 0;
     const bool no_latency = a->latency == 0;
-    const bool no_layers = a->runner || a->twin || a->layers == 0;
+    const bool no_layers = a->runner || a->layers == 0;
     return (oct_eval_options){
         .pool = s->pool,
         .batch = (size_t)a->batch,
@@ -415,9 +417,10 @@ static oct_eval_options options_of(const oct_evaluation *s)
                          : a->layers > 0      ? -1
                          : asked || no_layers ? 0
                                               : CHEAP_LAYER_SAMPLES,
-        .latency_seconds = a->latency > 0 || timed ? FULL_SECONDS
-                           : asked || no_latency   ? 0
-                                                   : CHEAP_SECONDS,
+        .latency_seconds = a->twin                   ? 0
+                           : a->latency > 0 || timed ? FULL_SECONDS
+                           : asked || no_latency     ? 0
+                                                     : CHEAP_SECONDS,
         .latency_runs = (int)a->runs,
         .profile = a->profile || a->html,
         .states = s->samples.state,
@@ -539,14 +542,14 @@ static oct_status check_ranges(const octet_evaluate_options *x, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "--runner-for: there is no '%s'", x->runner_for);
     if (!(x->metric_timeout >= 0) || !(x->runner_timeout >= 0))
         return oct_fail(err, OCT_EUSAGE, "a number of seconds is below 0");
-    if (x->twin && (x->runner || x->compute || x->sweep || x->profile || x->layers > 0))
+    if (x->twin && (x->runner || x->compute || x->sweep || x->profile || x->latency > 0))
         return oct_fail(err, OCT_EUSAGE,
                         "--as computes models with another runtime's arithmetic, and %s runs them otherwise",
                         x->runner    ? "--runner"
                         : x->compute ? "--compute"
                         : x->sweep   ? "--sweep"
                         : x->profile ? "--profile"
-                                     : "--layers");
+                                     : "--latency");
     if (x->sweep && x->runner)
         return oct_fail(err, OCT_EUSAGE, "--sweep times models in this runtime, and --runner runs them in another");
     return oct_samples_check(&x->samples, err);

@@ -21,6 +21,10 @@ typedef struct oct_tfl_tensor {
     int axis;               /* of several scales */
     const void *data;       /* a constant's, or NULL */
     size_t bytes;
+    /* of a model that was made of a graph: the value whose numbers these are, as it has them; NULL: none. Axis i of the
+     * tensor is axis order.d[i] of the value. */
+    const char *value;
+    oct_tfl_order order;
 } oct_tfl_tensor;
 
 enum { OCT_TFL_FIELDS = 8 };

@@ -145,7 +145,11 @@ static oct_status value_tensor(oct_tfl_writer *w, int value, const oct_tfl_order
 {
     const oct_value *v = &w->g->value[value];
     int64_t dims[OCT_MAX_RANK];
-    oct_tfl_tensor t = { .quant = q, .open = -1, .name = oct_arena_printf(w->m->arena, "%s%s", v->name, suffix) };
+    oct_tfl_tensor t = { .quant = q,
+                         .open = -1,
+                         .name = oct_arena_printf(w->m->arena, "%s%s", v->name, suffix),
+                         .value = q == v->quant ? v->name : NULL,
+                         .order = *order };
     OCT_TRY(oct_tfl_dims(w, value, &t.rank, dims, err));
     const oct_dtype stored = q ? q->dtype : v->quant ? OCT_F32 : v->dtype;
     if (v->kind != OCT_VALUE_TENSOR || !type_of(stored, &t.type) || (q && q->n == 0))
@@ -172,6 +176,7 @@ oct_status oct_tfl_between(oct_tfl_writer *w, const char *name, int as, int rank
     t.rank = rank;
     t.open = open;
     t.data = NULL;
+    t.value = NULL;
     for (int i = 0; i < rank; i++) {
         if (dims[i] < 0 || dims[i] > INT32_MAX)
             return oct_tfl_cannot(w, err, NULL, "a dimension of '%s' needs more than 32 bits", name);

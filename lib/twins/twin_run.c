@@ -130,15 +130,19 @@ void *oct_twin_data(const oct_twin_run *r, int tensor)
     return r->tensor[tensor].data;
 }
 
+oct_status oct_twin_compute_one(oct_twin_run *r, size_t i, oct_err *err)
+{
+    oct_twin_call c = r->call[i];
+    if (!(c.scratch = oct_arena_create()))
+        return oct_nomem(err);
+    const oct_status s = r->rule[i]->compute(&c, r->rule[i]->how, err);
+    oct_arena_destroy(c.scratch);
+    return s;
+}
+
 oct_status oct_twin_compute(oct_twin_run *r, oct_err *err)
 {
-    for (size_t i = 0; i < r->m->n_op; i++) {
-        oct_twin_call c = r->call[i];
-        if (!(c.scratch = oct_arena_create()))
-            return oct_nomem(err);
-        const oct_status s = r->rule[i]->compute(&c, r->rule[i]->how, err);
-        oct_arena_destroy(c.scratch);
-        OCT_TRY(s);
-    }
+    for (size_t i = 0; i < r->m->n_op; i++)
+        OCT_TRY(oct_twin_compute_one(r, i, err));
     return OCT_OK;
 }

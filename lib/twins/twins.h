@@ -27,5 +27,7 @@ void oct_twin_close(oct_twin_run *r); /* NULL allowed */
 /* The elements of a tensor: inputs are written there before a run, all others can be read behind it. */
 void *oct_twin_data(const oct_twin_run *r, int tensor);
 oct_status oct_twin_compute(oct_twin_run *r, oct_err *err);
+/* The same of operator i alone, on what its operands' tensors have. */
+oct_status oct_twin_compute_one(oct_twin_run *r, size_t i, oct_err *err);
 
 #endif

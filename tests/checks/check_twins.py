@@ -8,7 +8,7 @@ and tflite-micro where it is installed. Every tensor that a runtime shows is com
 - operators: files of one operator on int8, made here, with scales and shapes by chance, also of operators that qconvert does not write
 - products: files of one layer whose sums lie beside the places where roundings differ
 - networks: trained ones, where there are any
-- qeval --as; what twins refuse
+- qeval --as, and the layers that it names; what twins refuse
 
 Operators on float32 have the runtime's order of sums and its elementary functions: they and what follows from them are not held to the bit,
 but for moves, QUANTIZE and DEQUANTIZE. --whole: 1,000 samples each, in place of few.
@@ -464,6 +464,40 @@ def hold_qeval(c):
     c.hold("the report says whose arithmetic it is", "microcontrollers" in str(twin.get("runner")), f"{done.stderr} {twin.get('runner')}")
 
 
+def hold_device(c):
+    """The layers that qeval --as names: where LiteRT's reference kernels, which round twice, and XNNPACK's, which round once as ONNX Runtime does,
+    have other integers in the same file."""
+    net = plainnet.Net(7, opset=14)
+    net.node("Conv", ["x", net.const("w1", 8, 4, 3, 3, scale=0.2), net.const("b1", 8)], "c1", pads=[1, 1, 1, 1])
+    net.node("Relu", ["c1"], "r1")
+    net.node("Conv", ["r1", net.const("w2", 8, 8, 3, 3, scale=0.2), net.const("b2", 8)], "y", pads=[1, 1, 1, 1])
+    model, data, out, report = c.folder / "two.onnx", c.folder / "two.npy", c.folder / "two.tflite", c.folder / "two.json"
+    samples = np.stack(net.save(model, ("n", 4, 16, 16)))[:6]
+    np.save(data, samples)
+    check_tflite.write(c, model, out, "--data", data)
+    file = File(out.read_bytes())
+    made = {i: file.code(op) for op in file.graph.operators for i in op.outputs}
+    once, twice = ([run for run in run_litert(file, [[np.moveaxis(x[None], 1, -1)] for x in samples], reference)] for reference in (False, True))
+    found = {}
+    for twin in ("litert", "litert-reference"):
+        done = subprocess.run([c.qeval, model, out, "--data", data, "--as", twin, "--layers", "-q", "--json", report], capture_output=True, text=True, check=False)
+        found[twin] = json.loads(report.read_text())["models"][1]["device"] if done.returncode == 0 else {"layers": None, "text": done.stderr}
+    c.hold("XNNPACK's layers are alike", found["litert"]["layers"] == [], found["litert"]["text"])
+    layers = [i for i, code in made.items() if code == "CONV_2D"]
+    differ = [sum(int((a[i] != b[i]).sum()) for a, b in zip(once, twice, strict=True)) for i in layers]
+    steps = [max(int(np.abs(a[i].astype(int) - b[i]).max()) for a, b in zip(once, twice, strict=True)) for i in layers]
+    told = found["litert-reference"]["layers"] or []
+    c.hold("both layers are named", [t["op"] for t in told] == ["CONV_2D"] * 2 and all(differ), f"{told} {differ}")
+    c.hold("by how much they differ", [(t["differ_in_all"], t["most_steps_in_all"]) for t in told] == list(zip(differ, steps, strict=True)), f"{told} {differ} {steps}")
+    c.hold("the first layer's own", told and told[0]["differ"] == differ[0] and told[0]["values"] == samples.shape[0] * once[0][layers[0]].size, f"{told}")
+    c.hold("the second layer's own is less", len(told) == 2 and 0 < told[1]["differ"] < told[1]["differ_in_all"] and told[1]["most_steps"] == 1, f"{told}")
+    y = file.graph.outputs[0]
+    apart = np.stack([np.abs(a[y] - b[y]) for a, b in zip(once, twice, strict=True)])
+    at_end = (found["litert-reference"].get("outputs") or [{}])[0]
+    c.hold("the outputs", at_end.get("values") == apart.size and at_end.get("differ") == int((apart != 0).sum()) and at_end.get("max_abs") == float(apart.max()),
+           f"{at_end} {apart.max()}")
+
+
 def hold_refusals(c):
     m = Maker(np.random.default_rng(1))
     shape = (1, 4, 4, 3)
@@ -492,6 +526,7 @@ def main():
                 hold_network(c, name)
         if not args.only:
             hold_qeval(c)
+            hold_device(c)
             hold_refusals(c)
         for twin in ("litert", "litert-reference", "tflm"):
             print(f"{twin}: {c.compared[twin].text()}" if twin in RUNTIMES else f"{twin}: skipped, tflite-micro is not installed")

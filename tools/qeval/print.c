@@ -475,6 +475,40 @@ static oct_status print_layers(const oct_item *report, const oct_item *model, bo
     return OCT_OK;
 }
 
+/* Where the runtime that a model is computed as differs from ours. */
+static oct_status print_device(const oct_item *report, const oct_item *model, bool all, FILE *f, oct_err *err)
+{
+    static const tool_column column[] = { { "layer", "name", NULL },
+                                          { "op", "op", NULL },
+                                          { "values", "values", tool_whole_cell },
+                                          { "differ", "differ", tool_whole_cell },
+                                          { "steps", "most_steps", tool_whole_cell },
+                                          { "in all", "differ_in_all", tool_whole_cell },
+                                          { "steps", "most_steps_in_all", tool_whole_cell } };
+    const oct_item *device = oct_item_at(model, "device"), *layers = oct_item_at(device, "layers");
+    const size_t n = oct_item_count(layers, "");
+    oct_buf b = OCT_BUF_INIT;
+    if (!device)
+        return OCT_OK;
+    if (!only_quant(report))
+        oct_buf_printf(&b, "%s: ", name_of(model));
+    oct_buf_printf(&b, "%s.", oct_item_text(device, "text"));
+    tool_print_item("Device", oct_buf_str(&b), f);
+    oct_buf_free(&b);
+    if (!n)
+        return OCT_OK;
+    oct_print(f, "\n");
+    OCT_TRY(tool_print_rows(layers, all ? SIZE_MAX : WORST, column, OCT_COUNT(column), f, err));
+    if (!all && n > WORST)
+        oct_print(f, "%zu layers more: --layers lists all, --json has their numbers\n", n - WORST);
+    tool_print_item(
+        NULL,
+        "differ: values of the layer that differ where both read the same, and by how many steps at most; in "
+        "all: with what differs before it",
+        f);
+    return OCT_OK;
+}
+
 /* ---- time by layer ---- */
 
 /* Of a time that varies widely no rate is said. */
@@ -648,6 +682,8 @@ oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, bool
         OCT_TRY(print_outputs(report, oct_item_of(models, k), every, f, err));
         OCT_TRY(print_layers(report, oct_item_of(models, k), all_layers, every, f, err));
     }
+    for (size_t k = 0; k < n; k++)
+        OCT_TRY(print_device(report, oct_item_of(models, k), all_layers || every, f, err));
     for (size_t k = n > 1 ? 1 : 0; k < n; k++)
         OCT_TRY(qeval_print_classes(report, oct_item_of(models, k), f, err));
     OCT_TRY(print_sweep(report, f, err));

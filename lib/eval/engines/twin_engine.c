@@ -1,5 +1,5 @@
 /* Between the samples of an evaluation, in ONNX's order of axes, and a twin, whose tensors have the file's. */
-#include "eval/engines/twin_engine.h"
+#include "eval/engines/twin_engine_int.h"
 
 #include "base/io.h"
 #include "runtime/model_inputs.h"
@@ -11,25 +11,9 @@
 
 enum { MOST_FILE = 1 << 30 };
 
-struct oct_twin_engine {
-    oct_arena *arena;
-    const oct_graph *g;
-    const char *name;
-    oct_model_inputs in;
-    oct_tflite made; /* of the graph */
-    char *file;      /* NULL: the model is `made` */
-    oct_tfl_model read;
-    const oct_tfl_model *m;
-    oct_twin_run *run;
-    oct_tfl_order *input, *output; /* of the model's ends */
-    oct_operand *out;              /* [g->n_output], whose data are owned */
-    size_t *room;
-};
-
 /* ---- the model ---- */
 
-/* Whether a tensor is the value with its axes in that order. The batch may be open. */
-static bool has_order(const oct_tfl_tensor *t, const oct_value *v, const oct_tfl_order *o)
+bool oct_twin_has_order(const oct_tfl_tensor *t, const oct_value *v, const oct_tfl_order *o)
 {
     bool same = v->shape.rank == t->rank;
     for (int i = 0; same && i < t->rank; i++) {
@@ -48,7 +32,7 @@ static oct_status find_order(const oct_tfl_end *end, const oct_tfl_model *m, con
     const oct_tfl_order tries[] = { made ? made->order : oct_tfl_plain(), oct_tfl_channels_last(t->rank),
                                     oct_tfl_plain() };
     for (size_t i = 0; i < OCT_COUNT(tries); i++)
-        if (has_order(t, v, &tries[i])) {
+        if (oct_twin_has_order(t, v, &tries[i])) {
             *order = tries[i];
             return OCT_OK;
         }
@@ -141,7 +125,7 @@ void oct_twin_engine_close(oct_twin_engine *e)
 
 /* ---- a run ---- */
 
-static int64_t elements(const oct_tfl_tensor *t)
+int64_t oct_twin_elements(const oct_tfl_tensor *t)
 {
     int64_t n = 1;
     for (int i = 0; i < t->rank; i++)
@@ -216,6 +200,20 @@ static bool is_meant(const oct_tfl_tensor *t, oct_dtype dtype)
     return dtype == OCT_F32 && (t->type == OCT_TFL_INT8 || t->type == OCT_TFL_UINT8) && t->quant && t->quant->n == 1;
 }
 
+void oct_twin_round(const oct_tfl_tensor *t, const oct_tfl_order *order, const float *reals, void *to)
+{
+    const bool whole = t->quant != NULL;
+    copy c = { .tensor = to,
+               .value = (char *)(uintptr_t)reals, /* they are read */
+               .bytes = sizeof(float),
+               .u8 = t->type == OCT_TFL_UINT8 };
+    if (whole) {
+        c.scale = t->quant->scale[0];
+        c.zero = t->quant->zp ? t->quant->zp[0] : 0;
+    }
+    walk(t, order, whole ? put_rounded : put, &c);
+}
+
 static oct_status copy_of(const oct_twin_engine *e, int tensor, const oct_value *v, oct_dtype dtype, copy *c,
                           oct_err *err)
 {
@@ -239,7 +237,7 @@ static oct_dtype type_of(const oct_value *v, const oct_tfl_tensor *t)
     return v->dtype == OCT_UNDEFINED ? oct_tfl_type_dtype(t->type) : v->dtype;
 }
 
-static oct_status feed(oct_twin_engine *e, int64_t sample, oct_err *err)
+oct_status oct_twin_feed(oct_twin_engine *e, int64_t sample, oct_err *err)
 {
     for (size_t i = 0; i < e->g->n_input; i++) {
         const oct_value *v = &e->g->value[e->g->input[i]];
@@ -248,7 +246,7 @@ static oct_status feed(oct_twin_engine *e, int64_t sample, oct_err *err)
         copy c;
         OCT_TRY(copy_of(e, e->m->input[i].tensor, v, dtype, &c, err));
         const size_t each = is_meant(t, dtype) ? sizeof(float) : c.bytes;
-        c.value = (char *)(uintptr_t)e->in.data[i] + (size_t)(sample * elements(t)) * each; /* it is read */
+        c.value = (char *)(uintptr_t)e->in.data[i] + (size_t)(sample * oct_twin_elements(t)) * each; /* it is read */
         walk(t, &e->input[i], is_meant(t, dtype) ? put_rounded : put, &c);
     }
     return OCT_OK;
@@ -262,7 +260,7 @@ static oct_status make_room(oct_twin_engine *e, int64_t samples, oct_err *err)
         oct_operand *o = &e->out[i];
         void *data = o->data;
         const oct_dtype dtype = type_of(&e->g->value[e->g->output[i]], t);
-        *o = (oct_operand){ .dtype = dtype, .rank = t->rank, .count = samples * elements(t), .value = -1 };
+        *o = (oct_operand){ .dtype = dtype, .rank = t->rank, .count = samples * oct_twin_elements(t), .value = -1 };
         for (int k = 0; k < t->rank; k++)
             o->dims[e->output[i].d[k]] = t->dims[k];
         if (t->rank)
@@ -281,14 +279,14 @@ static oct_status make_room(oct_twin_engine *e, int64_t samples, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status collect(oct_twin_engine *e, int64_t sample, oct_err *err)
+oct_status oct_twin_collect(oct_twin_engine *e, int64_t sample, oct_err *err)
 {
     for (size_t i = 0; i < e->g->n_output; i++) {
         const oct_tfl_tensor *t = &e->m->tensor[e->m->output[i].tensor];
         copy c;
         OCT_TRY(copy_of(e, e->m->output[i].tensor, &e->g->value[e->g->output[i]], e->out[i].dtype, &c, err));
         const bool meant = is_meant(t, e->out[i].dtype);
-        c.value = (char *)e->out[i].data + (size_t)(sample * elements(t)) * (meant ? sizeof(float) : c.bytes);
+        c.value = (char *)e->out[i].data + (size_t)(sample * oct_twin_elements(t)) * (meant ? sizeof(float) : c.bytes);
         walk(t, &e->output[i], meant ? take_meant : take, &c);
     }
     return OCT_OK;
@@ -299,7 +297,7 @@ static oct_status count_samples(const oct_twin_engine *e, const oct_array *array
 {
     *n = 1;
     for (size_t i = 0; i < e->g->n_input; i++) {
-        const int64_t one = elements(&e->m->tensor[e->m->input[i].tensor]),
+        const int64_t one = oct_twin_elements(&e->m->tensor[e->m->input[i].tensor]),
                       all = oct_array_count(&arrays[e->in.from[i]]);
         const int64_t here = one > 0 && all % one == 0 ? all / one : 0;
         if (here < 1 || (i && here != *n))
@@ -310,16 +308,21 @@ static oct_status count_samples(const oct_twin_engine *e, const oct_array *array
     return OCT_OK;
 }
 
+oct_status oct_twin_take(oct_twin_engine *e, const oct_array *arrays, int64_t *n, oct_err *err)
+{
+    OCT_TRY(oct_model_inputs_convert(&e->in, arrays, err));
+    OCT_TRY(count_samples(e, arrays, n, err));
+    return make_room(e, *n, err);
+}
+
 oct_status oct_twin_engine_run(oct_twin_engine *e, const oct_array *arrays, oct_err *err)
 {
     int64_t n;
-    OCT_TRY(oct_model_inputs_convert(&e->in, arrays, err));
-    OCT_TRY(count_samples(e, arrays, &n, err));
-    OCT_TRY(make_room(e, n, err));
+    OCT_TRY(oct_twin_take(e, arrays, &n, err));
     for (int64_t k = 0; k < n; k++) {
-        OCT_TRY(feed(e, k, err));
+        OCT_TRY(oct_twin_feed(e, k, err));
         OCT_TRY(oct_twin_compute(e->run, err));
-        OCT_TRY(collect(e, k, err));
+        OCT_TRY(oct_twin_collect(e, k, err));
     }
     return OCT_OK;
 }

@@ -61,6 +61,12 @@ const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s);
  * where the runs support a verdict. */
 void oct_report_json_speed(oct_json *j, const char *key, const oct_eval_speed *s);
 
+/* How far the runtime of a twin is from ours, for every report: "TensorFlow Lite for microcontrollers and ONNX Runtime
+ * compute 3 of 27 layers differently; at the outputs 12 of 160 values differ, by at most 0.0039 (16 samples)". Returns
+ * dst. */
+enum { OCT_DEVICE_TEXT = 240 };
+const char *oct_report_device(char dst[OCT_DEVICE_TEXT], const oct_eval_result *r, const oct_eval_differences *d);
+
 /* "Xeon Gold, 4 processors, avx512 of vnni, 2 threads, load 0.3; octet 0.2.0": to be shown in reports with times.
  * Returns dst. */
 enum { OCT_ENVIRONMENT_TEXT = 256 };

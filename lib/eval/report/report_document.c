@@ -244,6 +244,40 @@ static void put_layers(oct_json *j, const oct_eval_model_result *m, bool whole)
     oct_json_rows(j, "layers", m->layers, m->n_layers, sizeof *m->layers, whole ? put_whole_layer : put_layer);
 }
 
+static void put_difference(oct_json *j, const void *row)
+{
+    const oct_eval_difference *l = row;
+    oct_json_str(j, "name", l->name);
+    oct_json_str(j, "op", l->op);
+    oct_json_int(j, "values", (int64_t)l->values);
+    oct_json_int(j, "differ", (int64_t)l->own);
+    oct_json_int(j, "most_steps", l->own_most);
+    oct_json_int(j, "differ_in_all", (int64_t)l->all);
+    oct_json_int(j, "most_steps_in_all", l->all_most);
+}
+
+static void put_output_difference(oct_json *j, const void *row)
+{
+    const oct_eval_output_difference *o = row;
+    oct_json_str(j, "name", o->name);
+    oct_json_int(j, "values", (int64_t)o->values);
+    oct_json_int(j, "differ", (int64_t)o->differ);
+    oct_json_num(j, "max_abs", o->most);
+}
+
+static void put_device(oct_json *j, const oct_eval_result *r, const oct_eval_differences *d)
+{
+    char words[OCT_DEVICE_TEXT];
+    oct_json_open(j, "device", '{');
+    oct_json_str(j, "runtime", d->runtime);
+    oct_json_int(j, "samples", r->layer_samples);
+    oct_json_int(j, "compared_layers", (int64_t)d->layers);
+    oct_json_rows(j, "layers", d->layer, d->n, sizeof *d->layer, put_difference);
+    oct_json_rows(j, "outputs", d->output, r->n_outputs, sizeof *d->output, put_output_difference);
+    oct_json_str(j, "text", oct_report_device(words, r, d));
+    oct_json_close(j);
+}
+
 static void put_class(oct_json *j, const oct_class_table *t, const oct_class_row *c)
 {
     oct_json_open(j, NULL, '{');
@@ -446,6 +480,8 @@ static void put_model(oct_json *j, const char *key, const oct_eval_result *r, si
         put_comparison(j, r, m);
         put_layers(j, m, true);
     }
+    if (m->device.runtime)
+        put_device(j, r, &m->device);
     if (m->n_fit)
         oct_json_rows(j, "inputs", m->fit, m->n_fit, sizeof *m->fit, put_fit);
     if (whole && m->classes.n_rows)

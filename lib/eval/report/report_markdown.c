@@ -118,6 +118,17 @@ static void put_gates(oct_buf *b, const oct_item *report, size_t k)
     }
 }
 
+/* Where the runtime that it is computed as differs from ours. */
+static void put_device(oct_buf *b, const oct_item *model)
+{
+    const char *text = oct_item_text(model, "device.text");
+    if (!text)
+        return;
+    oct_buf_puts(b, "\n");
+    put_text(b, text);
+    oct_buf_puts(b, ".\n");
+}
+
 /* Which runtime ran the model and the float model, if it is not ours. */
 static void put_runners(oct_buf *b, const oct_item *report, const oct_item *model)
 {
@@ -139,6 +150,7 @@ static void put_model(oct_buf *b, const oct_item *report, const oct_item *model,
     put_scores(b, report, model, k > 0);
     put_costs(b, k ? oct_item_at(report, "float") : NULL, model);
     put_gates(b, report, k);
+    put_device(b, model);
     oct_buf_puts(b, "\n");
 }
 

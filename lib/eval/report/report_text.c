@@ -83,6 +83,32 @@ const char *oct_report_runner(char *dst, size_t size, const oct_item *model)
     return runner ? dst : NULL;
 }
 
+const char *oct_report_device(char dst[OCT_DEVICE_TEXT], const oct_eval_result *r, const oct_eval_differences *d)
+{
+    uint64_t values = 0, differ = 0;
+    double most = 0;
+    char layers[80], outputs[80];
+    for (size_t i = 0; i < r->n_outputs; i++) {
+        values += d->output[i].values;
+        differ += d->output[i].differ;
+        most = d->output[i].most > most ? d->output[i].most : most;
+    }
+    if (!d->layers)
+        snprintf(layers, sizeof layers, "have no layer on integers");
+    else if (d->n)
+        snprintf(layers, sizeof layers, "compute %zu of %zu layers differently", d->n, d->layers);
+    else
+        snprintf(layers, sizeof layers, "compute all %zu layers alike", d->layers);
+    if (differ)
+        snprintf(outputs, sizeof outputs, "%llu of %llu values differ, by at most %.3g", (unsigned long long)differ,
+                 (unsigned long long)values, most);
+    else
+        snprintf(outputs, sizeof outputs, "nothing differs");
+    snprintf(dst, OCT_DEVICE_TEXT, "%s and ONNX Runtime %s; at the outputs %s (%lld sample%s)", d->runtime, layers,
+             outputs, (long long)r->layer_samples, r->layer_samples == 1 ? "" : "s");
+    return dst;
+}
+
 const char *oct_report_batch(char *dst, size_t size, const oct_item *report, const oct_item *model)
 {
     snprintf(dst, size, "quantizes dynamically, with scales of %.0f samples together: its results depend on the batch",

@@ -100,6 +100,29 @@ static oct_status create_subject(ev_evaluation *e, ev_subject *s, const oct_eval
     return st;
 }
 
+/* Layers are those of models in our runtime, or of twins beside it. */
+static oct_status compare_layers(ev_evaluation *e, oct_err *err)
+{
+    bool twins = false;
+    for (size_t k = 0; k < e->n_subject; k++) {
+        ev_subject *s = &e->subject[k];
+        if (!s->engine.as)
+            continue;
+        twins = true;
+        if (e->part || e->joined) /* parts hold what samples contribute to scores */
+            continue;
+        const oct_status st =
+            oct_twin_differences_open(s->engine.as, e->o->pool, e->inputs, e->n_inputs, &s->differences, err);
+        if (st != OCT_OK) {
+            oct_within(err, "%s", s->model->name);
+            return st;
+        }
+    }
+    return twins || e->n_subject < 2
+               ? OCT_OK
+               : ev_layers_create(e->models, e->n_subject, e->o->pool, e->inputs, e->n_inputs, &e->layers, err);
+}
+
 static oct_status setup(ev_evaluation *e, const oct_eval_model *models, size_t n, oct_err *err)
 {
     e->models = models;
@@ -126,14 +149,13 @@ static oct_status setup(ev_evaluation *e, const oct_eval_model *models, size_t n
         OCT_TRY(oct_input_fit_find(models[k].graph, e->inputs, e->n_inputs, e->arena, &e->subject[k].fit,
                                    &e->subject[k].n_fit, err));
     }
-    if (e->o->layer_samples != 0 && n > 1)
-        OCT_TRY(ev_layers_create(models, n, e->o->pool, e->inputs, e->n_inputs, &e->layers, err));
-    return OCT_OK;
+    return e->o->layer_samples ? compare_layers(e, err) : OCT_OK;
 }
 
 static void teardown(ev_evaluation *e)
 {
     for (size_t k = 0; k < e->n_subject; k++) {
+        oct_twin_differences_close(e->subject[k].differences);
         oct_engine_close(&e->subject[k].engine);
         oct_carry_destroy(e->subject[k].carry);
         oct_command_close(e->subject[k].command);
@@ -650,6 +672,25 @@ oct_status ev_run_models(ev_evaluation *e, const oct_batch *b, int64_t rows, oct
     return OCT_OK;
 }
 
+/* The samples of the batch on which layers are compared. */
+static oct_status feed_layers(ev_evaluation *e, const oct_batch *b, int64_t rows, oct_err *err)
+{
+    const int64_t want = e->o->layer_samples;
+    size_t n = 0;
+    while (n < b->n && (want < 0 || b->places[n] < want))
+        n++;
+    bool any = e->layers != NULL;
+    for (size_t k = 0; k < e->n_subject && n; k++)
+        if (e->subject[k].differences) {
+            OCT_TRY(oct_twin_differences_add(e->subject[k].differences, e->arrays[k], (int64_t)n, err));
+            any = true;
+        }
+    if (e->layers && n)
+        OCT_TRY(ev_layers_feed(e->layers, e->arrays, rows, n, err));
+    e->layer_samples += any ? (int64_t)n : 0;
+    return OCT_OK;
+}
+
 static oct_status run_batch(ev_evaluation *e, const oct_batch *b, oct_err *err)
 {
     const int64_t rows = oct_batch_rows(e->src, b);
@@ -658,15 +699,7 @@ static oct_status run_batch(ev_evaluation *e, const oct_batch *b, oct_err *err)
     OCT_TRY(take_tokens(e, b, &e->reference[0], err));
     for (size_t i = 0; i < b->n; i++)
         OCT_TRY(score_sample(e, b, i, err));
-    int64_t want = e->o->layer_samples;
-    size_t n = 0;
-    while (e->layers && n < b->n && (want < 0 || b->places[n] < want))
-        n++;
-    if (n) {
-        OCT_TRY(ev_layers_feed(e->layers, e->arrays, rows, n, err));
-        e->layer_samples += (int64_t)n;
-    }
-    return OCT_OK;
+    return feed_layers(e, b, rows, err);
 }
 
 static oct_status run_samples(ev_evaluation *e, oct_err *err)
@@ -862,6 +895,45 @@ static double agreement_of(const ev_evaluation *e, size_t k)
     return NAN;
 }
 
+/* What the runtime of a twin computes otherwise. */
+static oct_status fill_device(const ev_evaluation *e, const ev_subject *s, oct_arena *a, oct_eval_differences *to,
+                              oct_err *err)
+{
+    const oct_graph *g = s->model->graph;
+    const oct_twin_difference *f;
+    while (oct_twin_differences_at(s->differences, to->layers))
+        to->layers++;
+    to->runtime = oct_arena_strdup(a, s->model->twin->runtime);
+    to->layer = oct_arena_calloc(a, to->layers + 1, sizeof *to->layer);
+    to->output = oct_arena_calloc(a, e->n_out + 1, sizeof *to->output);
+    if (!to->runtime || !to->layer || !to->output)
+        return oct_nomem(err);
+    for (size_t i = 0; (f = oct_twin_differences_at(s->differences, i)); i++) {
+        const int v = oct_graph_find(g, f->value);
+        const oct_node *node = v >= 0 ? ev_computing_node(g, v) : NULL;
+        if (!f->own)
+            continue;
+        oct_eval_difference *x = &to->layer[to->n++];
+        *x = (oct_eval_difference){ .op = f->op,
+                                    .values = f->values,
+                                    .own = f->own,
+                                    .all = f->all,
+                                    .own_most = f->own_most,
+                                    .all_most = f->all_most };
+        if (!(x->name = oct_arena_strdup(a, node && node->name[0] ? node->name : f->value)))
+            return oct_nomem(err);
+    }
+    for (size_t i = 0; i < e->n_out; i++) {
+        const oct_twin_output_difference *o = oct_twin_differences_output(s->differences, s->from[i]);
+        to->output[i] =
+            (oct_eval_output_difference){ .name = e->models[0].graph->value[e->models[0].graph->output[i]].name,
+                                          .values = o->values,
+                                          .differ = o->differ,
+                                          .most = o->most };
+    }
+    return OCT_OK;
+}
+
 static oct_status fill_model(const ev_evaluation *e, size_t k, oct_eval_result *r, oct_err *err)
 {
     const ev_subject *s = &e->subject[k];
@@ -894,6 +966,8 @@ static oct_status fill_model(const ev_evaluation *e, size_t k, oct_eval_result *
         ev_output_result(e, s, i, &m->outputs[i]);
         m->broken |= m->outputs[i].broken;
     }
+    if (s->differences && e->layer_samples)
+        OCT_TRY(fill_device(e, s, r->arena, &m->device, err));
     if (e->layers && k > 0)
         OCT_TRY(ev_layers_result(e->layers, k, r->arena, &m->layers, &m->n_layers, err));
     return OCT_OK;

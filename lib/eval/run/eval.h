@@ -51,7 +51,9 @@ typedef struct oct_eval_options {
     const oct_truth *truth; /* the truth about the samples, other than labels; NULL: none */
     bool per_class;         /* fill oct_eval_model_result.classes */
     const oct_metric_command *command; /* a metric of a command, which comes first; NULL: none */
-    int64_t layer_samples;  /* how many samples are used to compare layers, broken ones counted; 0: none, -1: all */
+    /* how many samples are used to compare layers, broken ones counted; 0: none, -1: all. Where a model has a twin, it
+     * is compared with ours */
+    int64_t layer_samples;
     double latency_seconds; /* how many seconds to spend on timing in all; 0: no timing */
     int latency_runs;       /* the least number of timed runs of each model; 0: 9 */
     /* take the times from runs over the samples, if there are latency_runs of them. The first runs then use one thread,
@@ -156,6 +158,29 @@ typedef struct oct_eval_step {
     double roof;    /* as in oct_eval_cost */
 } oct_eval_step;
 
+/* A layer whose integers are others in the runtime of a twin than in ours, which are ONNX Runtime's. */
+typedef struct oct_eval_difference {
+    const char *name, *op;  /* of the layer; as .tflite names the operator */
+    uint64_t values;        /* how many were compared */
+    uint64_t own, all;      /* how many differ: on equal operands; with what differs before it */
+    int own_most, all_most; /* by how many steps at most */
+} oct_eval_difference;
+
+typedef struct oct_eval_output_difference {
+    const char *name;
+    uint64_t values, differ;
+    double most; /* in the output's unit */
+} oct_eval_output_difference;
+
+/* Over the samples that layers are compared on. */
+typedef struct oct_eval_differences {
+    const char *runtime;        /* NULL: the model is no twin, or nothing was compared */
+    size_t layers;              /* how many were compared */
+    oct_eval_difference *layer; /* [n]: those that differ on equal operands, in the model's order */
+    size_t n;
+    oct_eval_output_difference *output; /* [n_outputs] of the result */
+} oct_eval_differences;
+
 typedef struct oct_eval_model_result {
     const char *name;
     const char *runner;     /* name and version of the other runtime; NULL: ours. With another runtime, fields that come
@@ -185,6 +210,7 @@ typedef struct oct_eval_model_result {
     oct_input_fit *fit; /* its quantized inputs, with the range of the values that they got */
     size_t n_fit;
     bool batch_scales; /* it quantized several samples with common scales */
+    oct_eval_differences device;
 } oct_eval_model_result;
 
 /* The latency of all models for a number of threads and a batch size. */

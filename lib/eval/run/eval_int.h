@@ -2,6 +2,7 @@
 #ifndef OCT_EVAL_EVAL_INT_H
 #define OCT_EVAL_EVAL_INT_H
 
+#include "eval/engines/twin_differences.h"
 #include "eval/metrics/error_sum.h"
 #include "eval/run/eval.h"
 #include "eval/run/output_match.h"
@@ -34,6 +35,9 @@ oct_status ev_layers_load(ev_layers *l, struct oct_bytes *r, const char *label, 
 /* The layers of models[k], the worst first; in arena. */
 oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_eval_layer **layers, size_t *n_layers,
                             oct_err *err);
+
+/* The node that computes a value. Nodes that only quantize or dequantize it are passed over. NULL: there is none. */
+const oct_node *ev_computing_node(const oct_graph *g, int value);
 
 /* ---- layer_values.c: which values and which quantized values occur ---- */
 
@@ -163,6 +167,7 @@ typedef struct ev_subject {
     oct_input_fit *fit;
     size_t n_fit;
     oct_carry *carry;
+    oct_twin_differences *differences; /* of a twin; NULL: not asked for */
 } ev_subject;
 
 typedef struct ev_evaluation {

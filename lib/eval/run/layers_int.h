@@ -59,7 +59,4 @@ struct ev_layers {
     bool no_own;    /* a model cannot run in that way */
 };
 
-/* The node that computes a value. Nodes that only quantize or dequantize it are passed over. NULL: there is none. */
-const oct_node *ev_computing_node(const oct_graph *g, int value);
-
 #endif
