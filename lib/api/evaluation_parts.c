@@ -86,6 +86,7 @@ static oct_status put_asked(const oct_evaluation *s, int64_t layer_samples, oct_
     oct_report_open(&j, schema_name);
     put_run(&j, a, s->loaded);
     oct_json_str(&j, "compute", a->compute);
+    oct_json_str(&j, "as", a->twin);
     OCT_TRY(put_file(&j, "labels", a->samples.labels, err));
     OCT_TRY(put_file(&j, "truth", a->truth, err));
     OCT_TRY(put_file(&j, "decode", a->decode, err));
@@ -221,6 +222,7 @@ static oct_status take_all(reader *r, oct_evaluation *s, oct_err *err)
     octet_evaluate_options *a = &s->x;
     OCT_TRY(take_run(r, a, &s->hash, err));
     a->compute = text_of(r, oct_tree_member(r->root, "compute"), false);
+    a->twin = text_of(r, oct_tree_member(r->root, "as"), false);
     a->metrics = list_of(r, oct_tree_member(r->root, "metrics"));
     a->per_class = bool_of(r, "per_class");
     a->layers = bool_of(r, "layers") ? 1 : -1;

@@ -310,7 +310,7 @@ int qeval_main(int argc, char **argv)
                      "outputs check sensitivity sensitivity-file shard sweep html junit json markdown max-drop metric "
                      "metric-cmd baseline gates layers latency profile"),
         OPT_CONFLICT("runner", "compute layers profile check sensitivity sensitivity-file"),
-        OPT_CONFLICT("as", "runner compute profile latency sweep check sensitivity sensitivity-file shard"),
+        OPT_CONFLICT("as", "runner compute profile latency sweep check sensitivity sensitivity-file"),
         OPT_CONFLICT("shard",
                      "check outputs html junit markdown json baseline latency sweep profile runner metric-cmd state "
                      "generate sensitivity sensitivity-file"),
