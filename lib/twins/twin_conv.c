@@ -54,23 +54,6 @@ static uint32_t dot(const int16_t *x, const int8_t *w, int64_t n)
     return sum;
 }
 
-/* The window of an operator; strides and dilations by the slots of its options, width before height. */
-static bool read_window(const oct_twin_call *c, const oct_tfl_tensor *x, const oct_tfl_tensor *w, int stride,
-                        int dilation, oct_twin_window *win)
-{
-    const oct_tfl_tensor *y = c->out[0]->t;
-    if (x->rank != 4 || w->rank != 4 || y->rank != 4 || x->dims[0] != y->dims[0])
-        return false;
-    for (int k = 0; k < 2; k++) {
-        win->in[k] = x->dims[1 + k];
-        win->out[k] = y->dims[1 + k];
-        win->kernel[k] = w->dims[1 + k];
-        win->stride[k] = oct_tfl_option(c->op, stride + 1 - k, 0);
-        win->dilation[k] = oct_tfl_option(c->op, dilation + 1 - k, 1);
-    }
-    return oct_twin_window_place(win, oct_tfl_option(c->op, OCT_TFL_CONV_PADDING, OCT_TFL_SAME));
-}
-
 /* The sums of the channels of one group at one place. */
 typedef struct grouped {
     int64_t inputs, in, outputs; /* of the picture; of the weights; of a group */
@@ -100,7 +83,7 @@ oct_status oct_twin_conv(const oct_twin_call *c, const void *how, oct_err *err)
     oct_twin_window win;
     finish f;
     const oct_twin_tensor *x = c->in[0], *w = c->n_in > 1 ? c->in[1] : NULL, *to = c->out[0];
-    if (!x || !w || !read_window(c, x->t, w->t, OCT_TFL_CONV_STRIDE_W, OCT_TFL_CONV_DILATION_W, &win))
+    if (!x || !w || !oct_twin_window_read(c, x->t, w->t, OCT_TFL_CONV_STRIDE_W, OCT_TFL_CONV_DILATION_W, &win))
         return oct_twin_unfit(c, "its window does not fit its result", err);
     const int64_t channels = to->t->dims[3];
     grouped g = { x->t->dims[3], w->t->dims[3], 0 };
@@ -151,7 +134,8 @@ oct_status oct_twin_depthwise(const oct_twin_call *c, const void *how, oct_err *
     oct_twin_window win;
     finish f;
     const oct_twin_tensor *x = c->in[0], *w = c->n_in > 1 ? c->in[1] : NULL, *to = c->out[0];
-    if (!x || !w || !read_window(c, x->t, w->t, OCT_TFL_DEPTHWISE_STRIDE_W, OCT_TFL_DEPTHWISE_DILATION_W, &win))
+    if (!x || !w ||
+        !oct_twin_window_read(c, x->t, w->t, OCT_TFL_DEPTHWISE_STRIDE_W, OCT_TFL_DEPTHWISE_DILATION_W, &win))
         return oct_twin_unfit(c, "its window does not fit its result", err);
     const int64_t channels = to->t->dims[3], inputs = x->t->dims[3];
     if (w->t->dims[0] != 1 || w->t->dims[3] != channels || inputs < 1 || channels % inputs)

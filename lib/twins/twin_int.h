@@ -67,5 +67,8 @@ typedef struct oct_twin_window {
 } oct_twin_window;
 /* before, from the padding; fails where out does not follow from in. */
 bool oct_twin_window_place(oct_twin_window *w, oct_tfl_padding padding);
+/* The window of a convolution of x by w; strides and dilations by the slots of its options, width before height. */
+bool oct_twin_window_read(const oct_twin_call *c, const oct_tfl_tensor *x, const oct_tfl_tensor *w, int stride,
+                          int dilation, oct_twin_window *win);
 
 #endif

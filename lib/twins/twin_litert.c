@@ -28,6 +28,6 @@ static const oct_twin_rule own[] = {
     { 0, 0, NULL, NULL },
 };
 
-static const oct_twin_rule *const rules[] = { own, oct_twin_moves, oct_twin_reals, NULL };
+static const oct_twin_rule *const rules[] = { own, oct_twin_moves, oct_twin_reals, oct_twin_real_layers, NULL };
 
 const oct_twin oct_twin_litert = { "litert", "LiteRT with XNNPACK", "ai-edge-litert 2.3.0 on x86-64", rules };

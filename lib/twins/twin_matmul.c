@@ -1,4 +1,4 @@
-/* BATCH_MATMUL of int8: matrices of the last two axes; those in front may be repeated. */
+/* BATCH_MATMUL: matrices of the last two axes; those in front may be repeated. */
 #include "twins/twin_broadcast.h"
 #include "twins/twin_ops.h"
 
@@ -67,6 +67,30 @@ oct_status oct_twin_matmul(const oct_twin_call *c, const void *how, oct_err *err
                     sum += (uint32_t)((u[i * f.row_x + n * f.inner_x] - x->zero) *
                                       (v[n * f.inner_y + k * f.column_y] - y->zero));
                 *out++ = (int8_t)by->to(&r, (int32_t)sum, to->zero, -128, 127);
+            }
+    }
+    return OCT_OK;
+}
+
+oct_status oct_twin_matmul_real(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    const oct_twin_tensor *x = c->in[0], *y = c->n_in > 1 ? c->in[1] : NULL, *to = c->out[0];
+    factors f;
+    (void)how;
+    if (!y || y->t->type != OCT_TFL_FLOAT32)
+        return oct_twin_cannot(c, err, "its second operand is not float32");
+    if (!read_factors(c, &f))
+        return oct_twin_unfit(c, "its operands do not fit", err);
+    float *out = to->data;
+    for (int64_t b = 0; b < f.batches; b++) {
+        const float *u = (const float *)x->data + begin(x->t, to->t, b),
+                    *v = (const float *)y->data + begin(y->t, to->t, b);
+        for (int64_t i = 0; i < f.rows; i++)
+            for (int64_t k = 0; k < f.columns; k++) {
+                float sum = 0;
+                for (int64_t n = 0; n < f.inner; n++)
+                    sum += u[i * f.row_x + n * f.inner_x] * v[n * f.inner_y + k * f.column_y];
+                *out++ = sum;
             }
     }
     return OCT_OK;

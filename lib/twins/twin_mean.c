@@ -8,8 +8,7 @@ typedef struct sums {
     int32_t *least, *most;
 } sums;
 
-/* Adds up along the axes of the second operand. The result's elements are in order, whether axes stay or not. */
-static oct_status add_up(const oct_twin_call *c, sums *s, oct_err *err)
+oct_status oct_twin_reduced(const oct_twin_call *c, const int64_t **places, int64_t *each, oct_err *err)
 {
     const oct_twin_tensor *x = c->in[0], *y = c->out[0];
     int64_t axes[OCT_MAX_RANK], stride[OCT_MAX_RANK], at[OCT_MAX_RANK] = { 0 }, step = 1;
@@ -22,14 +21,37 @@ static oct_status add_up(const oct_twin_call *c, sums *s, oct_err *err)
             return oct_twin_unfit(c, "an axis is not there", err);
         gone[axis] = true;
     }
-    s->each = 1;
+    *each = 1;
     for (int k = x->t->rank - 1; k >= 0; k--) {
         stride[k] = gone[k] ? 0 : step;
         step *= gone[k] ? 1 : x->t->dims[k];
-        s->each *= gone[k] ? x->t->dims[k] : 1;
+        *each *= gone[k] ? x->t->dims[k] : 1;
     }
-    if (step != y->count || s->each < 1)
+    if (step != y->count || *each < 1)
         return oct_twin_unfit(c, "its result has another size", err);
+    int64_t *place = oct_twin_scratch(c, (size_t)x->count, sizeof *place);
+    if (!place)
+        return oct_nomem(err);
+    for (int64_t i = 0, to = 0; i < x->count; i++) {
+        place[i] = to;
+        for (int k = x->t->rank - 1; k >= 0; k--) {
+            to += stride[k];
+            if (++at[k] < x->t->dims[k])
+                break;
+            to -= stride[k] * at[k];
+            at[k] = 0;
+        }
+    }
+    *places = place;
+    return OCT_OK;
+}
+
+/* Adds up along the axes of the second operand. */
+static oct_status add_up(const oct_twin_call *c, sums *s, oct_err *err)
+{
+    const oct_twin_tensor *x = c->in[0], *y = c->out[0];
+    const int64_t *place;
+    OCT_TRY(oct_twin_reduced(c, &place, &s->each, err));
     s->sum = oct_twin_scratch(c, (size_t)y->count, sizeof *s->sum);
     s->least = oct_twin_scratch(c, (size_t)y->count, sizeof *s->least);
     s->most = oct_twin_scratch(c, (size_t)y->count, sizeof *s->most);
@@ -39,18 +61,12 @@ static oct_status add_up(const oct_twin_call *c, sums *s, oct_err *err)
         s->least[i] = 127;
         s->most[i] = -128;
     }
-    for (int64_t i = 0, to = 0; i < x->count; i++) {
+    for (int64_t i = 0; i < x->count; i++) {
         const int32_t v = ((const int8_t *)x->data)[i];
+        const int64_t to = place[i];
         s->sum[to] += v;
         s->least[to] = v < s->least[to] ? v : s->least[to];
         s->most[to] = v > s->most[to] ? v : s->most[to];
-        for (int k = x->t->rank - 1; k >= 0; k--) {
-            to += stride[k];
-            if (++at[k] < x->t->dims[k])
-                break;
-            to -= stride[k] * at[k];
-            at[k] = 0;
-        }
     }
     return OCT_OK;
 }

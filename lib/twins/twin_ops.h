@@ -13,10 +13,14 @@ OCT_TWIN_OPERATOR(oct_twin_depthwise);
 OCT_TWIN_OPERATOR(oct_twin_transpose_conv);
 OCT_TWIN_OPERATOR(oct_twin_dense);
 OCT_TWIN_OPERATOR(oct_twin_matmul);
+OCT_TWIN_OPERATOR(oct_twin_matmul_real); /* of float32 */
 
 /* twin_pool.c */
 OCT_TWIN_OPERATOR(oct_twin_average_pool); /* how: const oct_rescaling *, for the bounds of its activation alone */
 OCT_TWIN_OPERATOR(oct_twin_max_pool);     /* the same */
+
+/* The window of a pool, of any type. */
+oct_status oct_twin_pool_window(const oct_twin_call *c, oct_twin_window *w, oct_err *err);
 
 /* twin_binary.c: two operands of int8, one of which may be repeated along axes. */
 OCT_TWIN_OPERATOR(oct_twin_add_fixed); /* ADD, SUB by multipliers of 31 bits; how: const oct_rescaling * */
@@ -29,6 +33,9 @@ OCT_TWIN_OPERATOR(oct_twin_extreme);   /* MAXIMUM, MINIMUM of equal scales */
 OCT_TWIN_OPERATOR(oct_twin_mean_fixed); /* how: const oct_rescaling * */
 OCT_TWIN_OPERATOR(oct_twin_mean_float);
 OCT_TWIN_OPERATOR(oct_twin_reduce_extreme); /* REDUCE_MAX, REDUCE_MIN */
+/* places: for each element, that of the result into which the axes of the second operand take it, whether these stay or
+ * not; in scratch. each: how many elements a result has. */
+oct_status oct_twin_reduced(const oct_twin_call *c, const int64_t **places, int64_t *each, oct_err *err);
 
 /* twin_table.c: functions of one number of 8 bits; how: const oct_twin_table *. */
 typedef int32_t oct_twin_table_fn(const oct_twin_call *c, int32_t x);
@@ -52,10 +59,12 @@ OCT_TWIN_OPERATOR(oct_twin_dequantize);
 /* twin_resize.c */
 OCT_TWIN_OPERATOR(oct_twin_bilinear_fixed); /* weights of 10 bits each way */
 OCT_TWIN_OPERATOR(oct_twin_bilinear_shift); /* weights of 11 bits, of which the first is rounded */
+OCT_TWIN_OPERATOR(oct_twin_bilinear_real);  /* of float32 */
 OCT_TWIN_OPERATOR(oct_twin_nearest);
 
-/* twin_move.c, twin_real.c: lists of rules that all twins share. */
-extern const oct_twin_rule oct_twin_moves[], oct_twin_reals[];
+/* twin_move.c, twin_real.c, twin_real_layers.c: lists of rules that all twins share. */
+extern const oct_twin_rule oct_twin_moves[], oct_twin_reals[], oct_twin_real_layers[];
+float oct_twin_activated(const oct_twin_call *c, int slot, float x); /* by the activation that is fused into it */
 /* twin_builtin.c: what runtimes with the reference kernels of TensorFlow Lite share; of those for microcontrollers. */
 extern const oct_twin_rule oct_twin_builtin[], oct_twin_micro[];
 

@@ -1,4 +1,4 @@
-/* Pools of int8. */
+/* Pools of int8, and the window of all pools. */
 #include "twins/twin_ops.h"
 
 typedef struct pool {
@@ -7,21 +7,29 @@ typedef struct pool {
     int32_t lo, hi;
 } pool;
 
-static oct_status read_pool(const oct_twin_call *c, const oct_rescaling *by, pool *p, oct_err *err)
+oct_status oct_twin_pool_window(const oct_twin_call *c, oct_twin_window *w, oct_err *err)
 {
     const oct_twin_tensor *x = c->in[0], *y = c->out[0];
     if (x->t->rank != 4 || y->t->rank != 4 || x->t->dims[0] != y->t->dims[0] || x->t->dims[3] != y->t->dims[3])
         return oct_twin_unfit(c, "its operand is no picture", err);
-    *p = (pool){ .channels = x->t->dims[3], .batches = x->t->dims[0] };
     for (int k = 0; k < 2; k++) {
-        p->win.in[k] = x->t->dims[1 + k];
-        p->win.out[k] = y->t->dims[1 + k];
-        p->win.kernel[k] = oct_tfl_option(c->op, OCT_TFL_POOL_FILTER_W + 1 - k, 0);
-        p->win.stride[k] = oct_tfl_option(c->op, OCT_TFL_POOL_STRIDE_W + 1 - k, 0);
-        p->win.dilation[k] = 1;
+        w->in[k] = x->t->dims[1 + k];
+        w->out[k] = y->t->dims[1 + k];
+        w->kernel[k] = oct_tfl_option(c->op, OCT_TFL_POOL_FILTER_W + 1 - k, 0);
+        w->stride[k] = oct_tfl_option(c->op, OCT_TFL_POOL_STRIDE_W + 1 - k, 0);
+        w->dilation[k] = 1;
     }
-    if (!oct_twin_window_place(&p->win, oct_tfl_option(c->op, OCT_TFL_POOL_PADDING, OCT_TFL_SAME)))
-        return oct_twin_unfit(c, "its window does not fit its result", err);
+    return oct_twin_window_place(w, oct_tfl_option(c->op, OCT_TFL_POOL_PADDING, OCT_TFL_SAME))
+               ? OCT_OK
+               : oct_twin_unfit(c, "its window does not fit its result", err);
+}
+
+static oct_status read_pool(const oct_twin_call *c, const oct_rescaling *by, pool *p, oct_err *err)
+{
+    const oct_twin_tensor *x = c->in[0], *y = c->out[0];
+    OCT_TRY(oct_twin_pool_window(c, &p->win, err));
+    p->channels = x->t->dims[3];
+    p->batches = x->t->dims[0];
     if (x->scale != y->scale || x->zero != y->zero)
         return oct_twin_cannot(c, err, "its result has another scale than its operand");
     return oct_twin_activation(c, OCT_TFL_POOL_ACTIVATION, by, &p->lo, &p->hi, err);

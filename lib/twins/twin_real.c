@@ -7,7 +7,7 @@
 
 #include "kernels/math.h"
 
-static float activated(const oct_twin_call *c, int slot, float x)
+float oct_twin_activated(const oct_twin_call *c, int slot, float x)
 {
     switch (oct_tfl_option(c->op, slot, OCT_TFL_ACT_NONE)) {
     case OCT_TFL_ACT_RELU: return fmaxf(x, 0);
@@ -54,10 +54,10 @@ static oct_status one(const oct_twin_call *c, const void *how, oct_err *err)
 static float of_two(const oct_twin_call *c, float a, float b)
 {
     switch (c->op->code) {
-    case OCT_TFL_ADD: return activated(c, OCT_TFL_BINARY_ACTIVATION, a + b);
-    case OCT_TFL_SUB: return activated(c, OCT_TFL_BINARY_ACTIVATION, a - b);
-    case OCT_TFL_MUL: return activated(c, OCT_TFL_BINARY_ACTIVATION, a * b);
-    case OCT_TFL_DIV: return activated(c, OCT_TFL_BINARY_ACTIVATION, a / b);
+    case OCT_TFL_ADD: return oct_twin_activated(c, OCT_TFL_BINARY_ACTIVATION, a + b);
+    case OCT_TFL_SUB: return oct_twin_activated(c, OCT_TFL_BINARY_ACTIVATION, a - b);
+    case OCT_TFL_MUL: return oct_twin_activated(c, OCT_TFL_BINARY_ACTIVATION, a * b);
+    case OCT_TFL_DIV: return oct_twin_activated(c, OCT_TFL_BINARY_ACTIVATION, a / b);
     case OCT_TFL_MAXIMUM: return fmaxf(a, b);
     case OCT_TFL_MINIMUM: return fminf(a, b);
     default: return a < 0 ? a * b : a; /* PRELU */

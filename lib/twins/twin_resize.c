@@ -1,4 +1,4 @@
-/* Pictures of int8 in another size. */
+/* Pictures in another size. */
 #include "twins/twin_ops.h"
 
 #include <math.h>
@@ -51,12 +51,19 @@ static int32_t mixed_fixed(const int8_t v[4], int32_t y, int32_t x)
 
 /* ---- weights of 11 bits ---- */
 
-static between between_shift(const sizes *s, int axis, int64_t i)
+/* The place in the picture, as a real. */
+static float place_real(const sizes *s, int axis, int64_t i)
 {
     const int64_t in = s->in[axis], out = s->out[axis];
     const float scale = s->corners && out > 1 ? (float)(in - 1) / (float)(out - 1) : (float)in / (float)out;
-    float at = s->half ? ((float)i + 0.5f) * scale - 0.5f : (float)i * scale;
-    at = fminf(fmaxf(at, 0), (float)(in - 1));
+    const float at = s->half ? ((float)i + 0.5f) * scale - 0.5f : (float)i * scale;
+    return fminf(fmaxf(at, 0), (float)(in - 1));
+}
+
+static between between_shift(const sizes *s, int axis, int64_t i)
+{
+    const int64_t in = s->in[axis];
+    const float at = place_real(s, axis, i);
     const int64_t low = (int64_t)at;
     return (between){ low, low + 1 < in ? low + 1 : in - 1, (int32_t)rintf((at - (float)low) * 2048) };
 }
@@ -102,6 +109,31 @@ oct_status oct_twin_bilinear_shift(const oct_twin_call *c, const void *how, oct_
 {
     (void)how;
     return bilinear(c, between_shift, mixed_shift, err);
+}
+
+oct_status oct_twin_bilinear_real(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    sizes s;
+    (void)how;
+    OCT_TRY(read_sizes(c, OCT_TFL_BILINEAR_ALIGN_CORNERS, OCT_TFL_BILINEAR_HALF_PIXEL, &s, err));
+    const float *x = c->in[0]->data;
+    float *y = c->out[0]->data;
+    for (int64_t b = 0; b < s.batches; b++, x += s.in[0] * s.in[1] * s.channels)
+        for (int64_t i = 0; i < s.out[0]; i++)
+            for (int64_t k = 0; k < s.out[1]; k++) {
+                const float down = place_real(&s, 0, i), right = place_real(&s, 1, k);
+                const int64_t top = (int64_t)down, left = (int64_t)right, under = top + 1 < s.in[0] ? top + 1 : top,
+                              beside = left + 1 < s.in[1] ? left + 1 : left;
+                const float v = down - (float)top, h = right - (float)left;
+                for (int64_t n = 0; n < s.channels; n++)
+                    *y++ = (x[(top * s.in[1] + left) * s.channels + n] * (1 - h) +
+                            x[(top * s.in[1] + beside) * s.channels + n] * h) *
+                               (1 - v) +
+                           (x[(under * s.in[1] + left) * s.channels + n] * (1 - h) +
+                            x[(under * s.in[1] + beside) * s.channels + n] * h) *
+                               v;
+            }
+    return OCT_OK;
 }
 
 static int64_t nearest(const sizes *s, int axis, int64_t i)

@@ -108,3 +108,19 @@ oct_status oct_twin_activation(const oct_twin_call *c, int slot, const oct_resca
     *hi = isinf(most) ? 127 : by->bound(most, y->scale, y->zero);
     return OCT_OK;
 }
+
+bool oct_twin_window_read(const oct_twin_call *c, const oct_tfl_tensor *x, const oct_tfl_tensor *w, int stride,
+                          int dilation, oct_twin_window *win)
+{
+    const oct_tfl_tensor *y = c->out[0]->t;
+    if (x->rank != 4 || w->rank != 4 || y->rank != 4 || x->dims[0] != y->dims[0])
+        return false;
+    for (int k = 0; k < 2; k++) {
+        win->in[k] = x->dims[1 + k];
+        win->out[k] = y->dims[1 + k];
+        win->kernel[k] = w->dims[1 + k];
+        win->stride[k] = oct_tfl_option(c->op, stride + 1 - k, 0);
+        win->dilation[k] = oct_tfl_option(c->op, dilation + 1 - k, 1);
+    }
+    return oct_twin_window_place(win, oct_tfl_option(c->op, OCT_TFL_CONV_PADDING, OCT_TFL_SAME));
+}

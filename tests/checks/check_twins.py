@@ -7,7 +7,7 @@ and tflite-micro where it is installed. Every tensor that a runtime shows is com
 - layers: those of check_tflite.py, as qconvert writes them
 - operators: files of one operator on int8, made here, with scales and shapes by chance, also of operators that qconvert does not write
 - products: files of one layer whose sums lie beside the places where roundings differ
-- networks: trained ones, where there are any
+- networks: made ones; trained ones, where there are any
 - qeval --as, and the layers that it names; what twins refuse
 
 Operators on float32 have the runtime's order of sums and its elementary functions: they and what follows from them are not held to the bit,
@@ -184,9 +184,22 @@ def loose(file):
     return found
 
 
+REALS = 1e-4  # of the largest value: by how much tensors of float32 may differ
+
+
+def close(file):
+    """Tensors of float32 that are held to rounding: those made of reals, as long as no integers follow from such reals before them."""
+    made, exact = {}, loose(file)
+    for op in file.graph.operators:
+        whole = file.type(op.outputs[0]) != np.float32 and any(i in exact for i in op.inputs)
+        for i in op.outputs:
+            made[i] = whole or any(made.get(k, False) for k in op.inputs)
+    return [i for i, moved in made.items() if not moved and i in exact and file.type(i) == np.float32]
+
+
 def hold_equal(c, kind, name, file, samples):
     """Each runtime and its twin. tflite-micro does not have all operators: what it refuses is not compared. kind: what the file is, for the counts."""
-    spared = loose(file)
+    spared, reals = loose(file), close(file)
     makers = {t: file.code(op) for op in file.graph.operators for t in op.outputs}
     for twin in RUNTIMES:
         got = run_twin(c, twin, file, samples)
@@ -195,7 +208,7 @@ def hold_equal(c, kind, name, file, samples):
             c.hold(f"{name}: {twin}", lacks, got[-300:])
             c.lacking.update(lacks)
             continue
-        differ, worst, compared = 0, 0.0, 0
+        differ, worst, compared, apart = 0, 0.0, 0, 0.0
         try:
             for want, have in zip(RUNTIMES[twin](file, samples), got, strict=True):
                 for i in makers:
@@ -207,13 +220,16 @@ def hold_equal(c, kind, name, file, samples):
                     if wrong.any():
                         differ += int(wrong.sum())
                         worst = max(worst, float(np.abs(a.astype(np.float64) - b).max()))
+                for i in reals:
+                    a, b = want[i].reshape(have[i].shape), have[i]
+                    apart = max(apart, float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-6)))
         except (RuntimeError, ValueError) as e:
             if twin == "litert":
                 c.hold(f"{name}: {twin}", False, str(e)[-300:])
             continue
         if compared:
             c.compared[twin].add(kind, name, {makers[i] for i in makers if i not in spared}, compared)
-        c.hold(f"{name}: {twin}", differ == 0, f"{differ} of {compared} bytes, at most {worst:g} apart")
+        c.hold(f"{name}: {twin}", differ == 0 and apart < REALS, f"{differ} of {compared} bytes, at most {worst:g} apart; reals {apart:.2g} of the largest")
 
 
 def hold_layers(c, only):
@@ -420,11 +436,112 @@ def hold_products(c, only):
 
 # ---- networks ----
 
+class Made(plainnet.Net):
+    """A network with weights by chance: each layer adds to the last one's result."""
+
+    def __init__(self, seed, channels):
+        super().__init__(seed, opset=14)
+        self.x, self.channels, self.count = "x", channels, 0
+
+    def then(self, op, *more, **attributes):
+        self.count += 1
+        self.x = self.node(op, [self.x, *more], f"{op.lower()}{self.count}", **attributes)
+        return self.x
+
+    def conv(self, out, kernel=3, op="Conv", **attributes):
+        group = attributes.get("group", 1)
+        inside = self.channels // group
+        shape = (self.channels, out, kernel, kernel) if op == "ConvTranspose" else (out, inside, kernel, kernel)
+        weights = self.const(f"w{self.count}", *shape, scale=(2 / (inside * kernel * kernel)) ** 0.5)
+        self.channels = out
+        return self.then(op, weights, self.const(f"b{self.count}", out, scale=0.1), **{"pads": [kernel // 2] * 4, **attributes})
+
+    def prelu(self):
+        return self.then("PRelu", self.const(f"s{self.count}", self.channels, 1, 1, scale=0.3))
+
+    def classes(self, n):
+        self.then("GlobalAveragePool")
+        self.then("Flatten")
+        self.then("Gemm", self.const("wd", self.channels, n, scale=self.channels ** -0.5), self.const("bd", n, scale=0.1))
+        self.then("Softmax", axis=1)
+
+    def end(self):
+        self.nodes[-1].output[0] = "y"
+        return self
+
+
+def unet():
+    net, kept = Made(1, 3), []
+    for width in (8, 12):
+        net.conv(width)
+        kept.append((net.then("Relu"), width))
+        net.then("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    net.conv(16)
+    net.then("Relu")
+    for side, width in reversed(kept):
+        net.conv(width, 2, "ConvTranspose", strides=[2, 2], pads=[0] * 4)
+        net.then("Concat", side, axis=1)
+        net.channels += width
+        net.conv(width)
+        net.then("Relu")
+    net.conv(1, 1)
+    net.then("Sigmoid")
+    return net.end(), (3, 24, 32)
+
+
+def residual():
+    net = Made(2, 3)
+    net.conv(8, strides=[2, 2])
+    x = net.prelu()
+    for _ in range(2):
+        net.conv(8)
+        net.prelu()
+        net.conv(8)
+        net.then("Add", x)
+        x = net.prelu()
+    net.classes(7)
+    return net.end(), (3, 33, 33)
+
+
+def wake_word():
+    net = Made(3, 1)
+    net.conv(12, 5, strides=[2, 2])
+    net.then("HardSwish")
+    for _ in range(2):
+        net.conv(12, group=12)
+        net.then("Relu")
+        net.conv(12, 1)
+        net.then("HardSwish")
+    net.classes(2)
+    return net.end(), (1, 49, 13)
+
+
+def odd(seed):
+    """Kernels, strides, pads, groups and sizes by chance."""
+    net, rng = Made(seed, 3), np.random.default_rng(seed)
+    for _ in range(4):
+        kernel, group = int(rng.integers(1, 5)), int(rng.choice([1, 1, net.channels]))
+        net.conv(net.channels if group > 1 else int(rng.integers(1, 14)), kernel, group=group, strides=[int(n) for n in rng.integers(1, 3, 2)],
+                 pads=[int(n) for n in rng.integers(0, kernel, 4)], dilations=[1, 1])
+        net.then(str(rng.choice(["Relu", "Sigmoid", "Tanh", "HardSwish", "LeakyRelu"])))
+    net.classes(int(rng.integers(2, 9)))
+    return net.end(), (3, int(rng.integers(29, 47)), int(rng.integers(29, 47)))
+
+
+MADE = {"a UNet": unet, "residual with PRelu": residual, "a wake word": wake_word, **{f"odd shapes {k}": lambda k=k: odd(k) for k in (11, 12, 13)}}
+
+
 def hold_network(c, name):
-    model = tool.SHARED / "models" / f"{name}.onnx"
-    if not model.exists():
-        return
-    samples, data = check_tflite.network_samples(model, name), c.folder / "samples.npy"
+    if name in MADE:
+        model = c.folder / "made.onnx"
+        net, shape = MADE[name]()
+        samples = net.save(model, ("n", *shape))
+    else:
+        model = tool.SHARED / "models" / f"{name}.onnx"
+        if not model.exists():
+            return
+        samples = check_tflite.network_samples(model, name)
+    data = c.folder / "samples.npy"
     np.save(data, np.stack(samples))
     check_tflite.write(c, model, c.folder / "net.tflite", "--data", data)
     file = File((c.folder / "net.tflite").read_bytes())
@@ -462,6 +579,26 @@ def hold_qeval(c):
                           capture_output=True, text=True, check=False)
     twin = json.loads(report.read_text())["quant"] if done.returncode == 0 else {}
     c.hold("the report says whose arithmetic it is", "microcontrollers" in str(twin.get("runner")), f"{done.stderr} {twin.get('runner')}")
+
+
+def hold_floats(c):
+    """Layers that stay float, as goals leave them."""
+    for name in ("attention", "resize linear"):
+        (shape, build), _ = check_tflite.LAYERS[name]
+        net = plainnet.Net(5, opset=14)
+        build(net)
+        net.save(c.folder / "float.onnx", ("n", *shape[1:]))
+        hold_float(c, name)
+    for name, make in MADE.items():
+        net, shape = make()
+        net.save(c.folder / "float.onnx", ("n", *shape))
+        hold_float(c, name)
+
+
+def hold_float(c, name):
+    check_tflite.write(c, c.folder / "float.onnx", c.folder / "float.tflite", "--scheme", "float")
+    file = File((c.folder / "float.tflite").read_bytes())
+    hold_equal(c, "networks on reals", name, file, file.samples(1, np.random.default_rng(3)))
 
 
 def hold_device(c):
@@ -517,7 +654,7 @@ def main():
     with Checker(args) as c:
         c.values, c.compared, c.lacking = args.values, {twin: Compared() for twin in RUNTIMES}, set()
         c.samples, c.turns, c.networks = (1000, 5, 1000) if args.whole else (2, 2, 1)
-        networks = check_tflite.NETWORKS if args.whole or args.only else FEW
+        networks = [*MADE, *(check_tflite.NETWORKS if args.whole or args.only else FEW)]
         hold_layers(c, args.only)
         hold_operators(c, args.only)
         hold_products(c, args.only)
@@ -526,6 +663,7 @@ def main():
                 hold_network(c, name)
         if not args.only:
             hold_qeval(c)
+            hold_floats(c)
             hold_device(c)
             hold_refusals(c)
         for twin in ("litert", "litert-reference", "tflm"):
