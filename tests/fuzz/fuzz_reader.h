@@ -37,7 +37,7 @@ static inline void fuzz_samples(const oct_reader *r, const oct_feed_ctx *ctx, vo
         for (size_t k = 0; k < ctx->n && !end; k++) {
             oct_array a;
             bool stack, setup;
-            oct_picture_size seen;
+            oct_seen seen;
             oct_part_decode(&ctx->inputs[k], &ctx->steps[k], &item->parts[k], &a, &stack, &setup, &seen, &err);
             oct_array_free(&a);
         }
