@@ -212,6 +212,7 @@ typedef struct octet_convert_options {
     const char *dump_policy;
     const char *html; /* a page for a browser */
     int threads;      /* at most 1024; 0: one for each processor */
+    const char *twin; /* the runtime whose arithmetic results are judged with, as --as */
 } octet_convert_options;
 
 /* Sets what a conversion does unless it is told otherwise. size: sizeof *options. */

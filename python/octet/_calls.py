@@ -239,7 +239,7 @@ def convert(model: Model_, data: Optional[Data] = None, *, output: Optional[Name
             strict: Optional[bool] = None, sensitivity: Optional[bool] = None, sensitivity_file: Optional[Name] = None, format: Optional[str] = None, # pylint: disable=redefined-builtin
             input_type: Optional[Texts_] = None, output_type: Optional[Texts_] = None, input_layout: Optional[str] = None,
             keep_io_types: Optional[bool] = None, dump_policy: Optional[Name] = None, html: Union[Name, bool, None] = None,
-            json: Optional[Name] = None, threads: Optional[int] = None, progress: Optional[Progress] = None, **unknown: Any) -> Conversion:
+            as_: Optional[str] = None, json: Optional[Name] = None, threads: Optional[int] = None, progress: Optional[Progress] = None, **unknown: Any) -> Conversion:
     """Quantizes a float ONNX model.
 
     model: the name of a file, an onnx.ModelProto, or the bytes of one.
@@ -255,7 +255,7 @@ def convert(model: Model_, data: Optional[Data] = None, *, output: Optional[Name
     Options that are not given leave the choice to the library. The names are those of qconvert(1), which has the details, with _ for -. Of the ones most used:
     target: where the model will run, such as "onnxruntime-x86"; max_drop: how much worse the metric may be ("1%", "top1=0.5%"); min_sqnr: dB of the worst
     output; target_size: "25%" or bytes; scheme: "static", "dynamic", "weight-only", "fp16", "bf16"; budget: percent of the multiply-accumulates that may stay
-    float; time_limit, metric_timeout: seconds; html: a file for the page, or True: Conversion.report_html has it; json: a file for the report.
+    float; as_: results are judged as that runtime computes them; time_limit, metric_timeout: seconds; html: a file for the page, or True: Conversion.report_html has it; json: a file for the report.
 
     progress(what, done, total): is called on the way; total is 0 where it is not known. What it raises, and Ctrl-C, end the call and are raised from it; no
     file is left half written.

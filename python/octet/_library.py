@@ -91,7 +91,8 @@ class ConvertOptions(ctypes.Structure):
         text input_layout
         bool keep_io_types
         text dump_policy, html
-        int threads""")
+        int threads
+        text twin""")
 
 
 class EvaluateOptions(ctypes.Structure):

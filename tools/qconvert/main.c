@@ -256,6 +256,8 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
                 "a command that prints a metric of the outputs in the .npz it is given; it is the one that counts"),                         \
         OPT_FLAG(0, "less-is-better", &(a)->x.less_is_better, "smaller numbers of --metric-cmd are better"),                                 \
         TOOL_OPT_METRIC_TIMEOUT(&(a)->x.metric_timeout),                                                                                     \
+        OPT_STR(0, "as", &(a)->x.twin, "NAME",                                                                                               \
+                "judge results to the bit as litert, litert-reference, tflm or cmsis-nn computes them"),                                     \
         OPT_INT(0, "trials", &(a)->x.trials, 0, 1000,                                                                                        \
                 "try up to N times to reach a missed goal, by leaving layers float"),                                                        \
         OPT_FLOAT(0, "time-limit", &(a)->x.time_limit, 0, 1e9,                                                                               \
@@ -334,7 +336,7 @@ int qconvert_main(int argc, char **argv)
         OPT_NEEDS("dot", "print-graph"),
         OPT_CONFLICT("print-graph", "max-drop min-sqnr min-agreement strict html json"),
         OPT_NEEDS(
-            "max-drop min-sqnr min-agreement metric decode truth metric-cmd sensitivity sensitivity-file labels strict",
+            "max-drop min-sqnr min-agreement metric decode truth metric-cmd as sensitivity sensitivity-file labels strict",
             "data"),
         OPT_NEEDS("less-is-better metric-timeout", "metric-cmd"),
         OPT_NEEDS("input-layout", "input-type"),

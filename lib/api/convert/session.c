@@ -199,10 +199,10 @@ static oct_status read_format(octet_convert_options *x, oct_err *err)
             return oct_fail(err, OCT_EUSAGE, "%s: --format %s is a form of .onnx files", x->output, x->format);
         x->format = OCT_FORMAT_TFLITE;
     }
+    if (!x->target && (x->twin || oct_session_writes_tflite(x)))
+        x->target = OCT_TARGET_OF_TFLITE;
     if (!oct_session_writes_tflite(x))
         return OCT_OK;
-    if (!x->target)
-        x->target = OCT_TARGET_OF_TFLITE;
     if (x->scheme && strcmp(x->scheme, "auto") != 0 && strcmp(x->scheme, "static") != 0 &&
         strcmp(x->scheme, "float") != 0) {
         oct_fail(err, OCT_EUSAGE, "--scheme %s: .tflite is written of layers that are static or float", x->scheme);
@@ -440,16 +440,19 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
     const octet_convert_options *x = &s->x;
     size_t format = 0;
     OCT_TRY(oct_target_open(oct_session_target(x), &s->target, err));
-    if (oct_session_writes_tflite(x) && !oct_target_takes(s->target, OCT_S8, OCT_S8)) {
+    if ((x->twin || oct_session_writes_tflite(x)) && !oct_target_takes(s->target, OCT_S8, OCT_S8)) {
         oct_fail(err, OCT_EUSAGE, "the target %s quantizes activations to other types than int8, which .tflite needs",
                  oct_target_name(s->target));
         oct_hint(err, "give --target " OCT_TARGET_OF_TFLITE ", or none");
         return OCT_EUSAGE;
     }
+    if (x->twin)
+        OCT_TRY_WITHIN(oct_twin_find(x->twin, &s->twin, err), err, "--as");
     if (x->format)
         OCT_TRY(one_of("format", x->format, formats, OCT_COUNT(formats), &format, err));
     *o = (oct_convert_opts){ .name = x->model,
-                             .writable = format == 2 ? oct_session_tflite_check : NULL,
+                             .writable = format == 2 || s->twin ? oct_session_tflite_check : NULL,
+                             .twin = s->twin,
                              .policy = x->policy,
                              .rules = x->rules.v,
                              .n_rules = x->rules.n,

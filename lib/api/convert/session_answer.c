@@ -263,6 +263,8 @@ static void put_sqnr(answer *a, bool counted)
         oct_buf_puts(&a->text, " on these");
     else
         oct_session_samples(s, (uint64_t)s->c.verdict->samples, &a->text);
+    if (s->twin)
+        oct_buf_printf(&a->text, ", as %s computes", s->twin->runtime);
     if (s->c.seen_gap > 0)
         oct_buf_printf(&a->text, " (%s on samples that it saw)", oct_fmt_db(text, s->c.sqnr + s->c.seen_gap));
     if (!isinf(s->c.sqnr))

@@ -154,6 +154,7 @@ static const struct option {
     { "--labels", FILE_NAME, AT(samples.labels) },
     { "--decode", RULE, AT(decode) },
     { "--truth", FILE_NAME, AT(truth) },
+    { "--as", TEXT, AT(twin) },
     { "--trials", WHOLE, AT(trials) },
     { "--time-limit", REAL, AT(time_limit), DBL_MIN, 9 },
     { "--no-recover", NO_FLAG, AT(recover) },

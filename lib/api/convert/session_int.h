@@ -26,6 +26,7 @@ struct oct_session {
     oct_model *m;      /* as loaded; what is made of it is c.m */
     oct_census census; /* of m as loaded */
     oct_target *target;
+    const oct_twin *twin; /* NULL: not asked for */
     oct_samples samples;
     double spread;                 /* of the first input, as its statistics tell (oct_input_spread) */
     oct_pixels pixels;             /* what the first input takes, as the model was loaded */

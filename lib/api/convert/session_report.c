@@ -151,6 +151,8 @@ static void put_judged(oct_json *j, const oct_session *s)
     oct_json_open(j, "judged_on", '{');
     oct_json_int(j, "samples", s->c.verdict->samples);
     oct_json_str(j, "which", names[s->c.judged]);
+    if (s->twin)
+        oct_json_str(j, "as", s->twin->runtime);
     if (s->c.seen_gap > 0 && isfinite(s->c.seen_gap))
         oct_json_num(j, "seen_sqnr_db", s->c.sqnr + s->c.seen_gap);
     oct_json_close(j);

@@ -13,7 +13,7 @@ typedef struct oct_engine_opts {
     oct_pool *pool;
     bool bf16;                     /* as in oct_plan_opts.bf16 */
     const oct_remote_opts *remote; /* the other runtime; borrowed; NULL: ours */
-    const char *path;              /* the model's file, for the other runtime and the twin */
+    const char *path;              /* the model's file, for the other runtime and the twin; NULL: the twin has none */
     const oct_twin *twin;          /* whose arithmetic the model is computed with; NULL: ours */
 } oct_engine_opts;
 

@@ -55,7 +55,7 @@ static oct_status find_orders(oct_twin_engine *e, const oct_tfl_end *end, size_t
 static oct_status read_file(oct_twin_engine *e, const char *path, oct_err *err)
 {
     size_t size = 0;
-    if (strcmp(path, "-") == 0 || oct_read_all(path, MOST_FILE, &e->file, &size, NULL) != OCT_OK)
+    if (!path || strcmp(path, "-") == 0 || oct_read_all(path, MOST_FILE, &e->file, &size, NULL) != OCT_OK)
         return OCT_OK; /* models that large, or from a pipe, are computed from their graphs */
     if (oct_tfl_is_model(e->file, size))
         return oct_tfl_model_read(e->file, size, path, e->arena, &e->read, err);

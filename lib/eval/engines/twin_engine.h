@@ -10,8 +10,8 @@
 
 typedef struct oct_twin_engine oct_twin_engine;
 
-/* g is the graph of the file `path`; feed: as for oct_model_inputs_match. t, path and g are borrowed until the end.
- * Errors are those of oct_twin_open and of what makes a .tflite model. */
+/* g is the graph of the file `path`, NULL: of none; feed: as for oct_model_inputs_match. t, path and g are borrowed
+ * until the end. Errors are those of oct_twin_open and of what makes a .tflite model. */
 oct_status oct_twin_engine_open(const oct_twin *t, const char *path, const oct_graph *g, const oct_input_desc *feed,
                                 size_t n_feed, oct_twin_engine **e, oct_err *err);
 void oct_twin_engine_close(oct_twin_engine *e); /* NULL allowed */

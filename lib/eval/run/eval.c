@@ -89,7 +89,7 @@ static oct_status create_subject(ev_evaluation *e, ev_subject *s, const oct_eval
         !s->apart || !s->match || !s->compared || !s->row)
         return oct_nomem(err);
     OCT_TRY(pair_outputs(e, s, err));
-    const oct_engine_opts how = { e->o->pool, m->bf16, m->remote, m->name, m->twin };
+    const oct_engine_opts how = { e->o->pool, m->bf16, m->remote, m->unwritten ? NULL : m->name, m->twin };
     oct_status st = oct_engine_open(&s->engine, m->graph, &how, e->inputs, e->n_inputs, err);
     if (st == OCT_OK)
         st = create_carry(e, s, err);

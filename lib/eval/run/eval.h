@@ -35,6 +35,7 @@ typedef struct oct_eval_model {
     bool bf16;                     /* run it as described at oct_plan_opts.bf16 */
     const oct_remote_opts *remote; /* the other runtime that runs the file `name`; NULL: ours */
     const oct_twin *twin;          /* it is computed as that runtime does; NULL: as ours */
+    bool unwritten;                /* no file has this graph: a twin computes the one that would be written of it */
 } oct_eval_model;
 
 typedef struct oct_eval_options {

@@ -419,7 +419,7 @@ static oct_status compare(tuning *t, oct_goal_trial *x, oct_err *err)
     const oct_pick pick = { .aside = t->aside, .n = c->divided ? 2 : 0 };
     OCT_TRY(oct_source_pick(c->src, &pick, err));
     OCT_TRY(oct_quantized_copy(t->j, &g, err));
-    const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, { c->o.name, g, 0 } };
+    const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, oct_conversion_result(c, c->o.name, g) };
     oct_status st = oct_conversion_compare(c, models, false, &r, err);
     if (st == OCT_OK)
         st = oct_goal_scores(c, r, x->score, err);

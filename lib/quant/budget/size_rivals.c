@@ -98,7 +98,7 @@ static size_t list_rivals(oct_size_units *u, int *const own[2], rival r[MOST])
 static oct_status run(oct_conversion *c, const oct_graph *quantized, const oct_eval_options *o, oct_size_rival *x,
                       oct_err *err)
 {
-    const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, { c->o.name, quantized, 0 } };
+    const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, oct_conversion_result(c, c->o.name, quantized) };
     const int64_t fit = MOST_MACS / oct_sample_macs(c->m->graph);
     const oct_pick pick = oct_pick_half(c, 1,
                                         fit < LEAST_SAMPLES  ? LEAST_SAMPLES

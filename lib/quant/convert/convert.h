@@ -24,6 +24,7 @@
 #include "quant/methods/methods.h"
 #include "quant/inputs/norm_match.h"
 #include "quant/convert/record.h"
+#include "twins/twins.h"
 
 /* How a conversion reports while it works. Each function may be NULL. */
 typedef struct oct_convert_listener {
@@ -133,6 +134,7 @@ typedef struct oct_convert_opts {
     size_t n_states;
     const oct_decode *rule; /* what the outputs mean to the metrics; NULL: there is no rule */
     const oct_truth *truth; /* the truth about the samples, other than labels; NULL: none */
+    const oct_twin *twin;   /* results are judged as that runtime computes them; NULL: as ours does */
     const oct_goal *goals;  /* what the result has to meet, at most OCT_GOALS_MAX */
     size_t n_goals;
     int trials; /* the largest number of trials to reach the goals; 0: the result is only judged */

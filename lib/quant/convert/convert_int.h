@@ -182,6 +182,8 @@ const char *oct_conversion_unjudged(const oct_conversion *c, const oct_graph *fl
 /* Checks on one sample that the metrics that count, and those of the goals, are defined for the outputs: before the
  * work, not after it. OCT_EUSAGE: one is not. All chosen samples are picked afterwards. */
 oct_status oct_conversion_check_metrics(oct_conversion *c, oct_err *err);
+/* A result for an evaluation, which is judged as the runtime of the options computes it. */
+oct_eval_model oct_conversion_result(const oct_conversion *c, const char *name, const oct_graph *g);
 /* Compares two graphs over the picked samples, by the metrics that count and those of the goals. timed: also compare
  * their speed, as the final verdict does. */
 oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models[2], bool timed, oct_eval_result **r,

@@ -96,6 +96,11 @@ oct_status oct_conversion_kept(oct_conversion *c, const oct_graph *fl, oct_kept_
     return OCT_OK;
 }
 
+oct_eval_model oct_conversion_result(const oct_conversion *c, const char *name, const oct_graph *g)
+{
+    return (oct_eval_model){ .name = name, .graph = g, .twin = c->o.twin, .unwritten = true };
+}
+
 oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models[2], bool timed, oct_eval_result **r,
                                   oct_err *err)
 {
@@ -104,11 +109,12 @@ oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models
     if (!pool)
         return oct_pool_fail(c->o.job.threads, err);
     oct_pool_relax(pool);
-    oct_eval_options o = { .latency_seconds = timed ? TIMING_SECONDS : 0,
-                           .time_samples = timed,
+    const bool times = timed && !c->o.twin; /* a twin's times are not the device's */
+    oct_eval_options o = { .latency_seconds = times ? TIMING_SECONDS : 0,
+                           .time_samples = times,
                            .pool = pool,
                            .layer_samples = timed ? c->o.layer_samples : 0,
-                           .profile = timed && c->o.layer_samples,
+                           .profile = times && c->o.layer_samples,
                            .rule = c->o.rule,
                            .truth = c->o.truth,
                            .command = c->o.command,
@@ -208,7 +214,7 @@ oct_status oct_conversion_at_outputs(oct_conversion *c, double *sqnr, oct_err *e
     OCT_TRY(oct_quantized_copy(c->job, &g, err));
     oct_pick pick = oct_pick_judging(c, c->m->graph);
     pick.unsummed = true;
-    const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, { c->o.name, g, 0 } };
+    const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, oct_conversion_result(c, c->o.name, g) };
     const oct_status s = oct_conversion_errors(c, models, &pick, &r, &why);
     if (s == OCT_OK)
         *sqnr = r->models[1].sqnr_db;
@@ -247,7 +253,8 @@ oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *
     if (c->o.n_goals)
         pick = (oct_pick){ .aside = pick.aside, .i = c->divided, .n = c->divided ? 2 : 0 };
     OCT_TRY(oct_source_pick(c->src, &pick, err));
-    const oct_eval_model models[2] = { { c->o.name, c->fl, c->size_before }, { output, c->m->graph, 0 } };
+    const oct_eval_model models[2] = { { c->o.name, c->fl, c->size_before },
+                                       oct_conversion_result(c, output, c->m->graph) };
     oct_err failed = OCT_ERR_INIT;
     const oct_status st = oct_conversion_compare(c, models, true, &c->verdict, &failed);
     if (st != OCT_OK && may_go_unjudged(c, st)) {

@@ -60,7 +60,7 @@ static oct_status keep(oct_conversion *c, const oct_eval_result *r, oct_err *err
 static oct_status compare(oct_conversion *c, const oct_graph *quantized, oct_err *err)
 {
     const oct_graph *fl = c->from_pixels ? c->from_pixels : c->m->graph;
-    const oct_eval_model models[2] = { { c->o.name, fl, 0 }, { c->o.name, quantized, 0 } };
+    const oct_eval_model models[2] = { { c->o.name, fl, 0 }, oct_conversion_result(c, c->o.name, quantized) };
     const oct_pick pick = oct_pick_judging(c, fl);
     oct_eval_result *r = NULL;
     oct_status s = oct_conversion_errors(c, models, &pick, &r, err);

@@ -51,7 +51,7 @@ static oct_status evaluate(oct_conversion *c, const oct_metric *metric, int64_t 
     oct_status s = pool ? oct_source_pick(c->src, &pick, err) : oct_pool_fail(threads, err);
     if (s == OCT_OK) {
         oct_pool_relax(pool);
-        const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, { c->o.name, g, 0 } };
+        const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, oct_conversion_result(c, c->o.name, g) };
         const oct_eval_options o = { .pool = pool,
                                      .kept = kept,
                                      .metrics = metric ? &metric : NULL,
