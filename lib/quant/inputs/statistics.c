@@ -62,6 +62,9 @@ oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
         return oct_nomem(err);
     if (*oct_source_preprocess_words(c->src))
         oct_conversion_say(c, 0, "preprocessing: %s", oct_source_preprocess_words(c->src));
+    if (n == 0 && !c->o.synthetic && !c->was_quantized && oct_source_is_once(c->src))
+        oct_conversion_say(c, OCT_NOTE_WARNING,
+                           "the samples are not used, as they can be read once only: --samples N keeps N of them");
     oct_conversion_keep_aside(c, n > 0 || rounds_blocks(c) || chooses_dynamic(c));
     c->gathered = n == 0;
     return OCT_OK;
