@@ -11,7 +11,7 @@
 #include "data/readers/readers.h"
 
 #define OCT_TOKENIZER_HINT \
-    "tokenizer=tokenizer.json in --preprocess makes ids of text; without, a line holds ids as whole numbers, or as a JSON object with a list for each input"
+    "tokenizer=tokenizer.json in --preprocess makes ids of text (in .jsonl, of \"text\"); without, a line holds ids as whole numbers, or as a JSON object with a list for each input"
 
 /* Finds the input of the ids. OCT_EUNSUPPORTED if none or several are possible, or if it is not [samples, tokens]. */
 oct_status oct_token_input(const oct_feed_ctx *ctx, size_t *at, oct_err *err);
