@@ -260,6 +260,7 @@ def mistakes(check):
     fails("a file is there", 2, ["a file is there"], source, "-o", top / "texts.jsonl")
     fails("in itself", 2, ["would lie in the one that is read"], source, "-o", source / "new")
     fails("no name", 2, ["hint: give it with -o"], source)
+    fails("the name of a model", 2, ["a folder becomes a folder", "hint: name a folder"], source, "-o", top / "new.onnx")
     fails("a folder that is missing", 3, ["mkdir -p"], source, "-o", top / "none/new")
     fails("an option of one model", 2, ["--dump-policy is for one model"], source, "-o", top / "o", "--dump-policy", top / "p")
     no_model = changed("no-model", lambda f: (f / "model.onnx").unlink())

@@ -394,6 +394,11 @@ static oct_status make(oct_folder_job *j, oct_err *err)
         oct_hint(err, "name one beside it");
         return OCT_EUSAGE;
     }
+    if (!x->dry_run && fnmatch("*.onnx", x->output, 0) == 0) {
+        oct_fail(err, OCT_EUSAGE, "%s: a folder becomes a folder, and this is the name of a model", x->output);
+        oct_hint(err, "name a folder; a model alone is converted by its own name");
+        return OCT_EUSAGE;
+    }
     if (!x->dry_run)
         OCT_TRY(oct_scratch_create_beside(x->output, &j->staging, err));
     OCT_TRY(oct_folder_look(&j->f, j->h->voice, err));
