@@ -139,7 +139,7 @@ oct_status oct_conversion_sensitivity(oct_conversion *c, double least, struct oc
 oct_status oct_conversion_find_culprits(oct_conversion *c, const struct oct_sensitivity *s, oct_err *err);
 /* Warns of what a judged conversion has lost, and sets c->lossy. */
 void oct_conversion_warn_of_loss(oct_conversion *c);
-/* dynamic_trial.c: whether methods for static layers have scaled the graph, which a conversion by another scheme does
+/* loss.c: whether methods for static layers have scaled the graph, which a conversion by another scheme does
  * not begin with. */
 bool oct_conversion_is_scaled(const oct_conversion *c);
 /* Whether there is a loss of which it warns with what helps, and whether what it would name was seen to help. */
@@ -147,6 +147,10 @@ bool oct_conversion_has_lost(const oct_conversion *c);
 bool oct_cure_helps(const oct_conversion *c);
 /* Whether the whole interval of a score lies where it is a loss. */
 bool oct_score_is_worse(const oct_eval_score *x);
+/* judge.c: compares the result with the float model, for verdict.c, and holds the goals against that. c->verdict is
+ * NULL where nothing could be compared; else *judged: the samples. */
+oct_status oct_conversion_compare_result(oct_conversion *c, const char *output, oct_pick *judged, oct_err *err);
+oct_status oct_conversion_hold_goals(oct_conversion *c, oct_err *err);
 /* cure_trial.c: tries schemes for such a warning, on the samples of pick. Sets c->tried. */
 oct_status oct_cures_try(oct_conversion *c, const oct_pick *pick, oct_err *err);
 /* judge.c: the score that counts among those of a comparison; NULL: there is none. */

@@ -77,16 +77,6 @@ static oct_status measure(oct_conversion *c, double *sqnr, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether methods for static layers have changed the graph. A conversion by another scheme begins without that. */
-bool oct_conversion_is_scaled(const oct_conversion *c)
-{
-    for (size_t i = 0; i < c->n_methods; i++)
-        if (c->methods[i].ran && c->methods[i].method->step == OCT_STEP_GRAPH &&
-            c->methods[i].after != c->methods[i].before)
-            return true;
-    return false;
-}
-
 /* Measures with everything dynamic that can be. What costs and mixed precision chose for static layers does not hold
  * for these. */
 static oct_status measure_dynamic(oct_conversion *c, double before, oct_dynamic_trial *x, oct_err *err)

@@ -67,7 +67,7 @@ oct_status oct_goal_scores(const oct_conversion *c, const oct_eval_result *r, oc
     return OCT_OK;
 }
 
-static oct_status against_goals(oct_conversion *c, oct_err *err)
+oct_status oct_conversion_hold_goals(oct_conversion *c, oct_err *err)
 {
     oct_eval_score score[OCT_GOALS_MAX];
     OCT_TRY(oct_goal_scores(c, c->verdict, score, err));
@@ -242,7 +242,7 @@ static oct_status compare_seen(oct_conversion *c, const oct_eval_model models[2]
     return s;
 }
 
-oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *err)
+oct_status oct_conversion_compare_result(oct_conversion *c, const char *output, oct_pick *judged, oct_err *err)
 {
     const char *why = c->src ? oct_conversion_unjudged(c, c->fl) : NULL;
     if (!c->src || why) {
@@ -268,8 +268,6 @@ oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *
     if (c->o.listener.taken)
         c->o.listener.taken(c->o.listener.arg, c->src);
     OCT_TRY(look_for_denormals(c, pick.aside, err));
-    OCT_TRY(compare_seen(c, models, err));
-    OCT_TRY(oct_cures_try(c, &pick, err));
-    oct_conversion_warn_of_loss(c);
-    return against_goals(c, err);
+    *judged = pick;
+    return compare_seen(c, models, err);
 }

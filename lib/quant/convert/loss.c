@@ -223,6 +223,16 @@ static void compare_with_result(oct_conversion *c)
 
 enum { REMEDY_TEXT = 160 };
 
+/* Whether methods for static layers have changed the graph. A conversion by another scheme begins without that. */
+bool oct_conversion_is_scaled(const oct_conversion *c)
+{
+    for (size_t i = 0; i < c->n_methods; i++)
+        if (c->methods[i].ran && c->methods[i].method->step == OCT_STEP_GRAPH &&
+            c->methods[i].after != c->methods[i].before)
+            return true;
+    return false;
+}
+
 static oct_cure cure_of(const oct_conversion *c, const oct_tried *x)
 {
     return (oct_cure){ .scheme = oct_scheme_name(x->scheme), .sqnr = oct_conversion_is_scaled(c) ? NAN : x->sqnr };
