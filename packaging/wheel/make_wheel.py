@@ -54,6 +54,8 @@ def stripped(path):
 
 # Folders of the source whose files users need beside programs and module, and where they go in share/.
 SHARED = (("docs", "doc/octet"), ("share/schema", "octet/schema"), ("share/runners", "octet/runners"))
+# What the build writes for shells, and where these look for it in share/; there is none where the programs are those of another machine.
+COMPLETIONS = (("*.bash", "bash-completion/completions"), ("_q*", "zsh/site-functions"), ("*.fish", "fish/vendor_completions.d"))
 PROVIDER = "provider/libonnxruntime_ep_octet.so"
 # What each wheel is called, and says of itself. (octet-quantize: docs/install.md says why.)
 NAMES = {"octet": ("octet_quantize", "Post-training quantization of ONNX models", "Requires-Dist: numpy\n", "README.md"),
@@ -94,6 +96,7 @@ def contents(kind, source, build, licenses, version, tag):
         files += [(f"{data}/data/share/man/man{p.suffix[1:]}/{p.name}", p.read_bytes(), False) for p in sorted((source / "man").glob("*.[1-9]"))]
         files.append((f"{data}/data/share/octet/SKILL.md", (source / "SKILL.md").read_bytes(), False))
         files += [(f"{data}/data/share/{to}/{p.name}", p.read_bytes(), False) for folder, to in SHARED for p in sorted((source / folder).iterdir()) if p.is_file()]
+        files += [(f"{data}/data/share/{to}/{p.name}", p.read_bytes(), False) for pattern, to in COMPLETIONS for p in sorted((build / "tools").glob(pattern)) if p.is_file()]
     files.append((f"{info}/licenses/LICENSE", (source / "LICENSE").read_bytes(), False))
     files += [(f"{info}/licenses/{p.name}", p.read_bytes(), False) for p in sorted(licenses.iterdir()) if kind == "octet" or p.name in PROVIDER_LICENSES]
     files.append((f"{info}/METADATA", metadata(source, version, kind).encode(), False))

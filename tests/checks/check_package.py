@@ -90,6 +90,8 @@ def newest_glibc(folder):
 def check_form(c, folder):
     build, made = folder / "small", []
     small_build(build)
+    for name in ("qeval.bash", "_qeval", "qeval.fish"):
+        (build / "tools" / name).write_text(name)
     for name in ("one", "two"):
         (folder / name).mkdir()
         env = dict(os.environ, SOURCE_DATE_EPOCH="1700000000")
@@ -105,6 +107,8 @@ def check_form(c, folder):
         wrong = [n for n, h in rows.items() if n != record
                  and h != "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(archive.read(n)).digest()).decode().rstrip("=")]
         c.hold("wheel: hashes are true", not wrong, wrong)
+        places = ("bash-completion/completions/qeval.bash", "zsh/site-functions/_qeval", "fish/vendor_completions.d/qeval.fish")
+        c.hold("wheel: what shells complete by", all(any(n.endswith(f"/data/share/{p}") for n in rows) for p in places), list(rows))
         c.hold("wheel: licenses of what is linked in", sum("/licenses/" in n for n in rows) == 14, [n for n in rows if "/licenses/" in n])
     must(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", folder / "site", made[0])
     for name in PROGRAMS:
