@@ -60,7 +60,8 @@ static void put_file(answer *a)
         oct_buf_puts(&a->text, ", about as large");
     else
         oct_buf_printf(&a->text, ", %.2f times %s", ratio < 1 ? 1 / ratio : ratio, ratio < 1 ? "larger" : "smaller");
-    oct_buf_printf(&a->text, ", for %s.", oct_target_name(s->target));
+    oct_buf_printf(&a->text, ", for %s%s.", oct_target_name(s->target),
+                   oct_target_rules_of(s->target)->proof == OCT_PROOF_NONE ? " (rules only, untested there)" : "");
     if (oct_conversion_no_gain(&s->c))
         oct_buf_printf(&a->text, " It is of little use: %s.", oct_conversion_no_gain(&s->c));
     end_item(a, "file");

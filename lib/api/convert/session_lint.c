@@ -149,6 +149,8 @@ static void put_verdict(answer *a, const linter *x)
     if (!v->weighted_blocks || v->weighted_integer)
         put_share(&n, &a->text);
     oct_buf_puts(&a->text, ".");
+    if (oct_target_rules_of(x->s->target)->proof == OCT_PROOF_NONE)
+        oct_buf_puts(&a->text, " By rules only, untested there.");
     end_item(a, "file");
 }
 
@@ -349,6 +351,8 @@ static oct_status judge_all(linter *x, oct_err *err)
     OCT_TRY(oct_lint_judge(x->l, x->s->target, &x->v, err));
     if (!(x->all = oct_arena_calloc(x->l->arena, n + 1, sizeof *x->all)))
         return oct_nomem(err);
+    if (x->s->m->other_format) /* other targets do not load the file, whatever its layers are */
+        return OCT_OK;
     for (; x->n_all < n; x->n_all++) {
         oct_target *t;
         OCT_TRY(oct_target_open(oct_target_builtin(x->n_all, NULL), &t, err));
