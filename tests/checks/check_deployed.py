@@ -113,4 +113,4 @@ def check(c, model, way):
 
 
 if __name__ == "__main__":
-    sys.exit(every_model.run(__doc__, own_models, WAYS, check))
+    sys.exit(every_model.run(__doc__, own_models, WAYS, check, every=2))

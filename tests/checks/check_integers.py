@@ -137,4 +137,4 @@ def check_named(c, m, way):
 
 
 if __name__ == "__main__":
-    sys.exit(every_model.run(__doc__, single_layers, WAYS, check_named, every=3))
+    sys.exit(every_model.run(__doc__, single_layers, WAYS, check_named, every=5))
