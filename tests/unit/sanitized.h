@@ -12,4 +12,15 @@
 #define SANITIZED 0
 #endif
 
+/* Leaves a test that has one thread out where threads alone are looked at. */
+#if defined(__SANITIZE_THREAD__)
+#define SKIP_WITH_ONE_THREAD()                                             \
+    do {                                                                   \
+        print_message("# skipped: one thread, and threads are checked\n"); \
+        return;                                                            \
+    } while (0)
+#else
+#define SKIP_WITH_ONE_THREAD() (void)0
+#endif
+
 #endif

@@ -2,6 +2,7 @@
  * tests/generate/make_data_fixtures.py), and every file cut at every length. */
 #define _GNU_SOURCE
 #include "folder.h"
+#include "sanitized.h"
 #include "unit.h"
 
 #include "base/io.h"
@@ -874,6 +875,7 @@ static void read_quietly(const char *path, const oct_input_desc *in, size_t n)
 /* Every length of small files, then single bytes changed. */
 TEST(cut_and_changed_files)
 {
+    SKIP_WITH_ONE_THREAD();
     static const struct {
         const char *file, *as;
         int inputs;
@@ -976,6 +978,7 @@ TEST(webp_that_claims_too_much)
 
 TEST(failing_memory)
 {
+    SKIP_WITH_ONE_THREAD();
     static const char *const files[] = { "x_f4.npy", "deflated.npz", "case", "classes", "list.csv", "shard-000.tar" };
 #if defined(OCT_HAVE_PNG) && defined(OCT_HAVE_JPEG) && defined(OCT_HAVE_ARCHIVE)
     const size_t n_files = OCT_COUNT(files);
