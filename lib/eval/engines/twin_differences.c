@@ -39,7 +39,7 @@ struct oct_twin_differences {
     size_t *found_of;           /* [n_shown]: 1 + its place in found; 0: none */
     size_t n_found;
     oct_twin_output_difference *output; /* [outputs] */
-    float *ours, *theirs;               /* an output */
+    float *ours;                        /* an output of ours, and the twin's behind it */
     size_t room;
 };
 
@@ -75,6 +75,12 @@ static bool find_value(const oct_twin_engine *e, size_t tensor, oct_tfl_tensor *
     return true;
 }
 
+/* 1 + the place in d->shown of a tensor; 0: it shows no value, or is left out. */
+static size_t place_of(const oct_twin_differences *d, int tensor)
+{
+    return tensor < 0 ? 0 : d->of_tensor[tensor];
+}
+
 static oct_status add_shown(oct_twin_differences *d, size_t tensor, const oct_tfl_tensor *as, oct_name_map *taps,
                             oct_err *err)
 {
@@ -99,8 +105,9 @@ static oct_status add_dequantized(oct_twin_differences *d, oct_name_map *taps, o
     const oct_tfl_model *m = d->e->m;
     for (size_t i = 0; i < m->n_op; i++) {
         const oct_tfl_operator *op = &m->op[i];
-        const size_t at = op->code == OCT_TFL_DEQUANTIZE ? d->of_tensor[op->out[0]] : 0;
-        if (!at || d->of_tensor[op->in[0]] || m->tensor[op->in[0]].data || !is_compared(&m->tensor[op->in[0]]))
+        const size_t at = op->code == OCT_TFL_DEQUANTIZE && op->n_out ? place_of(d, op->out[0]) : 0;
+        if (!at || !op->n_in || op->in[0] < 0 || d->of_tensor[op->in[0]] || m->tensor[op->in[0]].data ||
+            !is_compared(&m->tensor[op->in[0]]))
             continue;
         const shown *s = &d->shown[at - 1];
         const oct_tfl_tensor as = { .value = d->name[s->tap], .order = s->order };
@@ -142,7 +149,7 @@ static oct_status find_operators(oct_twin_differences *d, oct_err *err)
     for (size_t i = 0; i < m->n_op; i++)
         for (int k = 0; k < m->op[i].n_out; k++) {
             const int t = m->op[i].out[k];
-            const size_t at = t < 0 ? 0 : d->of_tensor[t];
+            const size_t at = place_of(d, t);
             if (!at || !is_compared(&m->tensor[t]) || d->found_of[at - 1])
                 continue;
             const char *value = d->e->file ? m->tensor[t].name : d->name[d->shown[at - 1].tap];
@@ -160,6 +167,7 @@ static oct_status reserve(float **v, size_t *room, size_t n, oct_err *err)
     if (n <= *room)
         return OCT_OK;
     oct_free(*v);
+    *v = NULL;
     *room = 0;
     if (!oct_mul_size(n, sizeof **v, &bytes) || !(*v = oct_alloc(bytes)))
         return oct_nomem(err);
@@ -263,7 +271,7 @@ static oct_status compare_own(oct_twin_differences *d, int64_t k, oct_err *err)
     for (size_t i = 0; i < m->n_op; i++) {
         OCT_TRY(oct_twin_compute_one(d->e->run, i, err));
         for (int o = 0; o < m->op[i].n_out; o++) {
-            const size_t at = d->of_tensor[m->op[i].out[o]];
+            const size_t at = place_of(d, m->op[i].out[o]);
             if (!at || !d->shown[at - 1].there)
                 continue;
             const shown *s = &d->shown[at - 1];
@@ -286,11 +294,11 @@ static oct_status compare_outputs(oct_twin_differences *d, const oct_plan *p, in
             continue;
         const int64_t each = ours->count / samples;
         OCT_TRY(reserve(&d->ours, &d->room, 2 * (size_t)ours->count, err));
-        d->theirs = d->ours + ours->count;
+        float *const twins = d->ours + ours->count;
         OCT_TRY(oct_operand_to_f32(ours, d->ours, err));
-        OCT_TRY(oct_operand_to_f32(theirs, d->theirs, err));
+        OCT_TRY(oct_operand_to_f32(theirs, twins, err));
         for (int64_t x = k * each; x < (k + 1) * each; x++) {
-            const double by = fabs((double)d->ours[x] - (double)d->theirs[x]);
+            const double by = fabs((double)d->ours[x] - (double)twins[x]);
             o->differ += by != 0;
             o->most = by > o->most ? by : o->most;
         }
