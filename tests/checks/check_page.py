@@ -45,9 +45,9 @@ def make(build, folder):
     run("qconvert", demo, "--target-size", "55%", "-o", "demo.sized.onnx", "--html", "sized.html")
     run("qeval", demo, "demo.int8.onnx", "demo.fp16.onnx", "demo.int4.onnx", *judge, "--layers", "--per-class", "--html", "eval.html", "--json", "eval.json", "--max-size", "60%",  # one has more
         "--max-drop", "top1=20%", status=1)
-    made = build / "tests/unit/test_page"  # has what no model here has
+    made = build / "tests/unit/unit"  # has what no model here has
     if made.exists():
-        subprocess.run([made], env={"OCT_TEST_PAGE": str(folder / "made.html")}, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([made, "page"], env={"OCT_TEST_PAGE": str(folder / "made.html")}, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return {"convert": ("convert.html", None), **({"made": ("made.html", None)} if made.exists() else {}), "alone": ("alone.html", None), "sized": ("sized.html", None), "eval": ("eval.html", "eval.json")}
 
 

@@ -74,16 +74,16 @@ static inline void fuzz_write(const char *path, const void *data, size_t size)
     close(fd);
 }
 
-/* In the place of the C library's, for libraries too. */
+/* In the place of the C library's, for libraries too; weak, since a program may have several targets. */
 FILE *popen(const char *command, const char *mode);
-FILE *popen(const char *command, const char *mode)
+__attribute__((weak)) FILE *popen(const char *command, const char *mode)
 {
     fprintf(stderr, "popen: %s\n", command);
     abort();
 }
 
-int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
-                 char *const argv[], char *const env[])
+__attribute__((weak)) int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                                       const posix_spawnattr_t *attr, char *const argv[], char *const env[])
 {
     fprintf(stderr, "posix_spawnp: %s\n", file);
     abort();
