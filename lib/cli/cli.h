@@ -124,8 +124,8 @@ typedef struct oct_cli_opt {
 #define OPT_CONFLICT(a, b) { OCT_CLI_CONFLICT, 0, a, NULL, b } /* none of a with any of b */
 #define OPT_NEEDS(a, b) { OCT_CLI_NEEDS, 0, a, NULL, b }       /* each of a only with b, which is one */
 /* The options that --help shows, by long names without dashes, separated by spaces; --help-all shows all of them.
- * Without this entry, --help shows all. Of a text, --help shows only the clauses (they end in "; ", ": " or " [") that
- * fit in a line. */
+ * Without this entry, --help shows all. What --help prints shall leave a line free on a screen of 24. Of a text, --help
+ * shows only the clauses (they end in "; ", ": " or " [") that fit in a line. */
 #define OPT_USUAL(names) { OCT_CLI_USUAL, 0, names }
 /* -q -v --threads --isa --json --progress --help --help-all --completion --version: the fields of oct_cli. */
 #define OPT_COMMON { OCT_CLI_COMMON }

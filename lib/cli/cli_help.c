@@ -227,13 +227,22 @@ static void usual_options(const oct_cli *cli, oct_buf *b, int column, int width,
     size_t all = 0;
     for (size_t i = 0; i < cli->n_live; i++)
         all += shown(&cli->live[i], false, NULL);
-    oct_buf_printf(b, "\nOptions used most ('%s%s%s --help-all' shows all %zu):\n", cli->name, cli->command ? " " : "",
-                   cli->command ? cli->command->name : "", all);
+    oct_buf_printf(b, "\nOptions used most ('%s%s%s --help-all', 'man %s': all %zu):\n", cli->name,
+                   cli->command ? " " : "", cli->command ? cli->command->name : "", cli->name, all);
     for (size_t i = 0; i < cli->n_live; i++)
         if (shown(&cli->live[i], false, usual))
             option_entry(cli, &cli->live[i], b, column, width, true);
 }
 
+static void commands(const oct_cli *cli, oct_buf *b, int column, int width)
+{
+    oct_buf_printf(b, "\nCommands ('%s COMMAND --help' says more):\n", cli->name);
+    for (size_t i = 0; i < cli->n_commands; i++)
+        entry(b, cli->commands[i].name, cli->commands[i].summary, column, width);
+}
+
+/* The short page shall fit a screen of 24 lines with the line that asks for the next command: it leaves out the
+ * arguments of a tool that has commands, since the summary names them, and all examples but the first. */
 void oct_cli_help_text(const oct_cli *cli, oct_buf *b, int width, bool all)
 {
     const char *usual = all ? NULL : usual_names(cli);
@@ -246,16 +255,18 @@ void oct_cli_help_text(const oct_cli *cli, oct_buf *b, int width, bool all)
         oct_text_wrap(b, summary, 0, 0, width);
         oct_buf_puts(b, "\n");
     }
-    if (!cli->command && cli->n_commands > 0) {
-        oct_buf_printf(b, "\nCommands ('%s COMMAND --help' says more):\n", cli->name);
-        for (size_t i = 0; i < cli->n_commands; i++)
-            entry(b, cli->commands[i].name, cli->commands[i].summary, column, width);
-    }
-    positionals(cli, b, column, width);
-    if (usual)
+    const bool has_commands = !cli->command && cli->n_commands > 0;
+    if (has_commands)
+        commands(cli, b, column, width);
+    if (!usual || !has_commands)
+        positionals(cli, b, column, width);
+    if (usual) {
         usual_options(cli, b, column, width, usual);
-    else
-        all_options(cli, b, column, width);
+        if (examples)
+            oct_buf_printf(b, "\nExample: %.*s\n", (int)strcspn(examples + MARGIN, "\n"), examples + MARGIN);
+        return;
+    }
+    all_options(cli, b, column, width);
     if (examples)
         oct_buf_printf(b, "\nExamples:\n%s", examples);
     oct_buf_printf(b, "\nThe manual, %s(1), says more and lists the exit codes.\n", cli->name);

@@ -338,7 +338,7 @@ TEST(short_help_shows_usual_options)
         OPT_END,
     };
     static const char *const pages[2][3] = {
-        { "\nOptions used most ('qtest --help-all' shows all 13):\n  -n, --samples N  stop after so many; all: without it\n      --say TEXT   words of no",
+        { "\nOptions used most ('qtest --help-all', 'man qtest': all 13):\n  -n, --samples N  stop after so many; all: without it\n      --say TEXT   words of no",
           "  -q, --quiet      print results, warnings and errors only\n",
           "beyond the end of\n                   one line\n" },
         { "\nOptions:\n  -n, --samples N  ", "      --rare ", "[default: none]\n" },

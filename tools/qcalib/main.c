@@ -51,7 +51,7 @@ int qcalib_main(int argc, char **argv)
         OPT_REQUIRED("data"),
         OPT_REQUIRED("output"),
         OPT_COMMON,
-        OPT_USUAL("data preprocess samples shard output json threads quiet verbose"),
+        OPT_USUAL("data preprocess samples shard output json"),
         OPT_END,
     };
     const oct_cli_opt merge[] = {
@@ -60,13 +60,20 @@ int qcalib_main(int argc, char **argv)
         OPT_FLAG(0, "partial", &t.partial, "write a table that lacks shards, marked as incomplete"),
         OPT_REQUIRED("output"),
         OPT_COMMON,
+        OPT_USUAL("output partial json quiet verbose"),
         OPT_END,
     };
-    const oct_cli_opt show[] = { OPT_POSITIONAL("TABLE", &t.table, "calibration table"), OPT_COMMON, OPT_END };
+    const oct_cli_opt show[] = {
+        OPT_POSITIONAL("TABLE", &t.table, "calibration table"),
+        OPT_COMMON,
+        OPT_USUAL("json quiet verbose"),
+        OPT_END,
+    };
     const oct_cli_opt diff[] = {
         OPT_POSITIONAL("A", &t.a, "calibration table"),
         OPT_POSITIONAL("B", &t.b, "the other one"),
         OPT_COMMON,
+        OPT_USUAL("json quiet verbose"),
         OPT_END,
     };
     const oct_cli_opt import[] = {
@@ -76,6 +83,7 @@ int qcalib_main(int argc, char **argv)
         OPT_REQUIRED("model"),
         OPT_REQUIRED("output"),
         OPT_COMMON,
+        OPT_USUAL("model output json quiet verbose"),
         OPT_END,
     };
     const oct_cli_opt export[] = {
@@ -87,6 +95,7 @@ int qcalib_main(int argc, char **argv)
         OPT_REQUIRED("format"),
         OPT_REQUIRED("output"),
         OPT_COMMON,
+        OPT_USUAL("format observer model output json quiet verbose"),
         OPT_END,
     };
     const oct_cli_opt pack[] = {
@@ -97,6 +106,7 @@ int qcalib_main(int argc, char **argv)
         OPT_STR(0, "shard-size", &p.size, "SIZE", "begin a new shard at this size [default: 256MB]"),
         OPT_REQUIRED("prefix"),
         OPT_COMMON,
+        OPT_USUAL("prefix count shard-size json threads quiet verbose"),
         OPT_END,
     };
     const oct_cli_command commands[] = {
@@ -118,7 +128,7 @@ int qcalib_main(int argc, char **argv)
         .opts = run,
         .commands = commands,
         .n_commands = OCT_COUNT(commands),
-        .examples = "  qcalib m.onnx --data photos/ --preprocess imagenet --samples 256 -o m.calib\n",
+        .examples = "  qcalib m.onnx --data photos/ --preprocess imagenet -n 256 -o m.calib\n",
     };
     tool_init(&cli);
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);

@@ -204,7 +204,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 /* Options that change what is written. a: convert_args *. */
 #define SAMPLES(a)                                                 \
     TOOL_OPT_DATA(&(a)->data), OPT_FILE(0, "calib", &(a)->x.calib, \
-                                        "calibration table of qcalib, or ranges of another tool, instead of samples")
+                                        "calibration table of qcalib, instead of samples; or ranges of another tool")
 #define CHOICES(a, target)                                                                                                      \
     OPT_GROUP("What becomes of each layer"),                                                                                    \
         OPT_FILE(0, "policy", &(a)->x.policy, "policy table; its rules come after the built-in ones"),                          \
@@ -348,13 +348,13 @@ int qconvert_main(int argc, char **argv)
         OPT_CONFLICT("print-policy list-passes list-targets list-methods list-recipes", "json html"),
         OPT_CONFLICT("recipe", "html calib dump-policy print-graph"),
         OPT_COMMON,
-        OPT_USUAL(
-            "data preprocess samples calib policy target scheme max-drop metric labels output dry-run html json threads quiet"),
+        OPT_USUAL("data preprocess target scheme max-drop labels output dry-run html json"),
         OPT_END,
     };
     const oct_cli_opt lint[] = {
         OPT_POSITIONAL("MODEL", &a.x.model, "ONNX model"),
-        OPT_FILE(0, "calib", &a.x.calib, "calibration table of qcalib, for the ranges of its tensors"),
+        OPT_FILE(0, "calib", &a.x.calib,
+                 "calibration table of qcalib, instead of samples; the ranges of tensors are taken from it"),
         OPT_MULTI(0, "data", &a.data.specs, "SPEC",
                   "samples: with them a float model is converted, and the table says what it loses, and its size"),
         OPT_MULTI('p', "preprocess", &a.data.preprocess, "STEPS", "steps, such as imagenet or resize=256:crop=224"),
@@ -371,7 +371,7 @@ int qconvert_main(int argc, char **argv)
         OPT_GROUP("Reports"),
         OPT_OUT(0, "sarif", &a.sarif, "write the findings as SARIF 2.1.0, for services that show them beside a change"),
         OPT_COMMON,
-        OPT_USUAL("calib data policy target scheme strict min-integer sarif json quiet verbose"),
+        OPT_USUAL("calib data policy target scheme strict min-integer sarif json verbose"),
         OPT_END
     };
     const oct_cli_opt explain[] = {
@@ -391,7 +391,7 @@ int qconvert_main(int argc, char **argv)
         OPT_REQUIRED("source"),
         OPT_MULTI(0, "data", &a.data.specs, "SPEC", "samples: those that the model was made with, if any"),
         OPT_FILE(0, "calib", &a.x.calib,
-                 "calibration table of qcalib, or ranges of another tool, that the model was made with"),
+                 "calibration table of qcalib, instead of samples; the one that the model was made with"),
         OPT_FILE(0, "policy", &a.x.policy, "policy table; the one that the model was made with"),
         OPT_ENUM_OR_FILE(0, "target", &a.x.target, target_name,
                          "where the model will run: the file of the target, if it is none of the built-in ones"),
@@ -412,7 +412,7 @@ int qconvert_main(int argc, char **argv)
         OPT_END,
     };
     const oct_cli_command commands[] = {
-        { "lint", "say whether a target runs a model on integers, and why not", lint,
+        { "lint", "say what a target runs on integers, and why not all", lint,
           "  qconvert lint m.int8.onnx --target onnxruntime-x86 --strict\n" },
         { "explain", "print all that is known of one node", explain,
           "  qconvert explain m.onnx /head/conv --calib m.calib\n" },
@@ -422,7 +422,7 @@ int qconvert_main(int argc, char **argv)
     oct_err err = OCT_ERR_INIT;
     oct_cli cli = {
         .name = "qconvert",
-        .summary = "Quantizes a float ONNX model to 8 bits, from samples or a calibration table, or to 16-bit floats.",
+        .summary = "Quantizes a float ONNX model to 8 bits, or converts it to 16-bit floats.",
         .opts = run,
         .commands = commands,
         .n_commands = OCT_COUNT(commands),

@@ -324,8 +324,7 @@ int qeval_main(int argc, char **argv)
         OPT_NEEDS("runner-for runner-timeout", "runner"),
         OPT_NEEDS("shard", "output"),
         OPT_NEEDS("output", "shard"),
-        OPT_USUAL(
-            "data preprocess samples labels metric max-drop gates layers latency html junit markdown json threads quiet verbose"),
+        OPT_USUAL("data preprocess samples labels metric max-drop layers latency html json"),
         OPT_COMMON,
         OPT_END,
     };
@@ -375,8 +374,8 @@ int qeval_main(int argc, char **argv)
     oct_cli cli = {
         .name = "qeval",
         .summary =
-            "Compares a float ONNX model with quantized ones over the same samples: accuracy, error of every layer, "
-            "latency, memory, size. With one model, reports on it alone.",
+            "Compares a float ONNX model with quantized ones on the same samples: accuracy, error, latency, memory, size. "
+            "Of one model alone it reports these.",
         .opts = opts,
         .commands = commands,
         .n_commands = OCT_COUNT(commands),
