@@ -5,6 +5,7 @@
 #include "peak.h"
 
 #include <stdarg.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,10 +133,11 @@ void oct_check_same(oct_check *t, const void *want, const void *got, size_t size
     va_start(ap, fmt);
     say(fmt, ap);
     va_end(ap);
-    uint32_t a = 0, b = 0;
+    uint64_t a = 0, b = 0;
     memcpy(&a, w + at, elem);
     memcpy(&b, g + at, elem);
-    printf(": %zu of %zu differ, first at %zu: want %08x, got %08x\n", bad, size / elem, at / elem, a, b);
+    printf(": %zu of %zu differ, first at %zu: want %08" PRIx64 ", got %08" PRIx64 "\n", bad, size / elem, at / elem, a,
+           b);
     if (++t->failed > 40)
         exit(1);
 }
