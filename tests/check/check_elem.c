@@ -243,19 +243,22 @@ static void check_quantize(oct_check *t, const oct_elem_table *ref, const oct_el
         }
 }
 
-/* Columns of all sizes, one of zeros, one of almost nothing and one that is constant. */
+/* Columns of all sizes, one of zeros, one of almost nothing and one that is constant. Where values are few, many
+ * parameters leave the same error. */
 static void check_column_qparams(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
 {
-    for (size_t i = 0; i < 4 * OCT_COUNT(sizes); i++) {
-        const size_t n = sizes[i % OCT_COUNT(sizes)], columns = OCT_QPARAMS_COLUMNS;
-        const int top = i % 2 ? 15 : 255;
+    for (size_t i = 0; i < 12 * OCT_COUNT(sizes); i++) {
+        const size_t n = sizes[i % OCT_COUNT(sizes)], round = i / OCT_COUNT(sizes), columns = OCT_QPARAMS_COLUMNS;
+        const int top = round % 2 ? 15 : 255, kind = (int)(round / 2 % 3);
         float *x = floats(t, n * columns);
         uint8_t *want = oct_check_buffer(t, n * columns), *got = oct_check_buffer(t, n * columns);
         oct_column_qparams a, b;
         oct_fill_f32(t, x, n * columns);
+        for (size_t e = 0; kind == 2 && e < n * columns; e++)
+            x[e] = nearbyintf(x[e] * 4) / 4;
         for (size_t r = 0; r < n; r++) {
             x[r * columns + i % 13] = 0;
-            x[r * columns + i % 13 + 1] *= 0x1p-118f;
+            x[r * columns + i % 13 + 1] *= kind == 0 ? 0x1p-118f : 0x1p-30f;
             x[r * columns + i % 13 + 2] = -3;
         }
         ref->choose_columns(x, n, top, i % 3 == 0, &a);
