@@ -3,11 +3,7 @@
 #include "eval/run/eval_int.h"
 
 #include "base/io.h"
-#include "eval/metrics/bootstrap.h"
-#include "kernels/math.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- helpers ---- */
@@ -173,112 +169,6 @@ static void teardown(ev_evaluation *e)
     oct_arena_destroy(e->arena);
 }
 
-/* ---- choice of metrics ---- */
-
-/* The shape of an output for one sample, without dimensions of 1: *n is the last one's size. Returns how many there
- * are. */
-static int wide_dims(const oct_set_tensor *t, int64_t *n)
-{
-    int wide = 0;
-    *n = 1;
-    for (int k = 0; k < t->rank; k++) {
-        wide += t->dims[k] > 1;
-        *n = t->dims[k] > 1 ? t->dims[k] : *n;
-    }
-    return wide;
-}
-
-static bool same_shape(const oct_array *a, const oct_operand *t)
-{
-    return a->rank == t->rank && memcmp(a->dims, t->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
-}
-
-/* Checks that a metric of a set has what it needs. */
-static oct_status check_set(const ev_evaluation *e, const oct_metric *m, oct_err *err)
-{
-    OCT_TRY(oct_metric_suits(m, &e->judging, err));
-    if (m->set[OCT_SET_VALUES] || e->kase.set != OCT_SET_CLASSES || e->kase.labels)
-        return OCT_OK;
-    return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
-}
-
-/* Whether the metric is defined for the outputs. A rule that names an output means that one, which its set looks
- * for. */
-static oct_status check_shapes(const ev_evaluation *e, const oct_metric *m, oct_err *err)
-{
-    const oct_set_tensor *t = &e->subject[0].tensor[0];
-    const bool of_class = m->kind == OCT_METRIC_SET && m->set[OCT_SET_CLASSES] && e->kase.set == OCT_SET_CLASSES;
-    char dims[96], shape[120];
-    if (m->kind == OCT_METRIC_SET && e->judging.rule->output.given)
-        return OCT_OK;
-    oct_dims_text(dims, t->rank, t->dims);
-    snprintf(shape, sizeof shape, "%s for a sample", dims);
-    if (of_class && (e->kase.names || (!e->kase.list && !e->kase.single))) {
-        oct_fail(err, OCT_EUSAGE, "metric '%s' is of one class for each sample, and the first output is %s", m->name,
-                 shape);
-        oct_hint(err, "a rule may say which output has the scores (--decode)");
-        return OCT_EUSAGE;
-    }
-    return oct_metric_check(m, &e->kase, shape, err);
-}
-
-/* Adds a requested metric, if it is not there. */
-static oct_status take_metric(ev_evaluation *e, const oct_metric *asked, oct_err *err)
-{
-    const oct_metric *m = oct_metric_as(asked, &e->kase);
-    for (size_t i = 0; i < e->n_metric; i++)
-        if (e->metric[i] == m)
-            return OCT_OK;
-    if (strncmp(m->name, "top", 3) == 0 && !e->kase.labels)
-        return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
-    if (m->kind == OCT_METRIC_SET)
-        OCT_TRY(check_set(e, m, err));
-    if (m->distributions && !e->width)
-        return oct_fail(err, OCT_EUSAGE, "metric '%s' is of distributions over classes, and the first output has none",
-                        m->name);
-    if (m->relative && !e->kase.compared)
-        return oct_fail(err, OCT_EUSAGE, "metric '%s' compares two models, and there is one", m->name);
-    OCT_TRY(check_shapes(e, asked, err));
-    e->metric[e->n_metric++] = m;
-    return OCT_OK;
-}
-
-static oct_status decide_metrics(ev_evaluation *e, oct_err *err)
-{
-    const oct_eval_options *o = e->o;
-    size_t room = 0;
-    while (oct_metric_at(room))
-        room++;
-    e->metric = oct_arena_calloc(e->arena, room + o->n_metrics + o->n_needed + 2, sizeof *e->metric);
-    if (!e->metric)
-        return oct_nomem(err);
-    if (o->command)
-        e->metric[e->n_metric++] = oct_command_metric(o->command, false);
-    for (size_t i = 0; o->metrics && i < o->n_metrics; i++)
-        OCT_TRY(take_metric(e, o->metrics[i], err));
-    for (size_t i = 0; !o->metrics && i < room; i++)
-        if (oct_metric_at(i)->applies(&e->kase))
-            e->metric[e->n_metric++] = oct_metric_as(oct_metric_at(i), &e->kase);
-    for (size_t i = 0; i < o->n_needed; i++)
-        OCT_TRY(take_metric(e, o->needed[i], err));
-    if (o->main_limit && e->n_metric &&
-        e->metric[0]->kind == OCT_METRIC_PROPORTION) /* others may have no drop; then the limit is of a later one */
-        OCT_TRY(oct_drop_limit_check(o->main_limit, e->metric[0], err));
-    for (size_t i = 0; i < e->n_metric; i++) {
-        e->need_tokens |= e->metric[i]->kind == OCT_METRIC_TOKENS;
-        e->of_tokens |= e->need_tokens || e->metric[i]->distributions;
-    }
-    OCT_TRY(ev_sets_create(&e->judging, e->metric, e->n_metric, o->per_class, e->n_subject, &e->sets, err));
-    e->score = oct_arena_calloc(e->arena, e->n_metric + 1, e->n_subject * sizeof *e->score);
-    e->weight = oct_arena_calloc(e->arena, e->n_metric + 1, e->n_subject * sizeof *e->weight);
-    if (!e->score || !e->weight)
-        return oct_nomem(err);
-    for (size_t k = 0; k < e->n_subject; k++)
-        if (!(e->subject[k].tally = oct_arena_calloc(e->arena, e->n_metric + 1, sizeof(ev_tally))))
-            return oct_nomem(err);
-    return OCT_OK;
-}
-
 /* ---- one batch ---- */
 
 /* Whether outputs of the reference for this batch are kept, or may be: those of a sample that ran alone, and depend on
@@ -362,6 +252,11 @@ static oct_status run_subject(ev_evaluation *e, size_t k, const oct_batch *b, in
     return s->command ? oct_command_add(s->command, &s->engine, e->src, b, err) : OCT_OK;
 }
 
+static bool same_shape(const oct_array *a, const oct_operand *t)
+{
+    return a->rank == t->rank && memcmp(a->dims, t->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
+}
+
 /* Converts the first input to f32, for reconstruction. */
 static oct_status take_input(ev_evaluation *e, const oct_batch *b, const oct_operand *out, oct_err *err)
 {
@@ -372,125 +267,6 @@ static oct_status take_input(ev_evaluation *e, const oct_batch *b, const oct_ope
     OCT_TRY(ev_reserve(&e->in, (size_t)oct_array_count(x), err));
     OCT_TRY(oct_array_convert(x->dtype, x->data, OCT_F32, e->in.v, (size_t)oct_array_count(x), err));
     e->in_f32 = e->in.v;
-    return OCT_OK;
-}
-
-/* Which places of n values of row i of a batch have a token; NULL: nothing says that some have not. */
-static const int64_t *present_of(const ev_evaluation *e, size_t n, size_t i, size_t rows)
-{
-    const size_t places = e->width ? n / e->width : 0;
-    const bool fit = places && (i + 1) * places <= e->tokens.n_present && (e->by_row[0] || rows == 1);
-    return fit ? e->tokens.present + i * places : NULL;
-}
-
-static oct_sample_view view_of(const ev_evaluation *e, const ev_subject *s, const oct_batch *b, size_t i)
-{
-    size_t n = (size_t)e->row[0], at = e->by_row[0] ? i * n : 0;
-    return (oct_sample_view){
-        .out = s->out[0].v + at,
-        .ref = e->subject[0].out[0].v + at,
-        .n_out = n,
-        .in = e->in_f32 ? e->in_f32 + at : NULL,
-        .errors = s->sample,
-        .match = s->match,
-        .codes = e->kase.codes,
-        .n_errors = e->n_out,
-        .label = b->labels ? b->labels[i] : -1,
-        .next = e->of_tokens && e->tokens.length ? e->tokens.next + i * e->tokens.length : NULL,
-        .tokens = e->of_tokens ? e->tokens.length : 0,
-        .present = present_of(e, n, b->n == 1 ? 0 : i, b->n),
-        .threshold = e->judging.rule->threshold,
-        .width = e->width,
-        .logits = e->logits,
-    };
-}
-
-static void add_score(ev_tally *t, double reference, double score)
-{
-    if (isnan(score))
-        return;
-    t->sum += score;
-    t->n++;
-    oct_paired_add(&t->pair, reference, score);
-}
-
-void ev_take_scores(ev_evaluation *e)
-{
-    for (size_t m = 0; m < e->n_metric; m++)
-        for (size_t k = 0; k < e->n_subject && e->metric[m]->score; k++) {
-            const size_t at = m * e->n_subject + k;
-            e->subject[k].tally[m].weight += e->weight[at];
-            add_score(&e->subject[k].tally[m], e->score[at - k], e->score[at]);
-        }
-}
-
-/* Adds sample i of the batch to the sets of all models. */
-static oct_status add_to_sets(ev_evaluation *e, const oct_batch *b, size_t i, oct_err *err)
-{
-    const int64_t rows = oct_batch_rows(e->src, b);
-    for (size_t k = 0; k < e->n_subject; k++) {
-        ev_subject *s = &e->subject[k];
-        for (size_t o = 0; o < e->n_out; o++)
-            s->tensor[o].v = s->out[o].v + (e->by_row[o] ? i * s->tensor[o].n : 0);
-        const oct_set_view v = { .name = b->names[i],
-                                 .index = b->indices[i],
-                                 .label = b->labels ? b->labels[i] : -1,
-                                 .out = s->tensor,
-                                 .ref = e->subject[0].tensor,
-                                 .n_out = e->n_out,
-                                 .batch = b,
-                                 .row = i,
-                                 .rows = rows,
-                                 .source = e->src,
-                                 .inputs = e->inputs };
-        const oct_status st = ev_sets_add(e->sets, k, &v, err);
-        if (st != OCT_OK) {
-            oct_within(err, "%s", e->models[k].name);
-            return st;
-        }
-    }
-    return OCT_OK;
-}
-
-/* The score of an output of another length than the float model's. It agrees with nothing: left out, it would make a
- * model better. Of errors there is no largest, and the others are told apart by how many there are. */
-static double score_apart(const oct_metric *m)
-{
-    return oct_metric_in_percent(m) && m->larger_is_better ? 0 : NAN;
-}
-
-static oct_status score_sample(ev_evaluation *e, const oct_batch *b, size_t i, oct_err *err)
-{
-    int64_t label = b->labels ? b->labels[i] : -1;
-    e->unlabelled += label < 0;
-    if (e->kase.classes && label >= (int64_t)e->kase.classes) {
-        oct_fail(err, OCT_EMALFORMED, "%s: label %lld, but the model has %zu classes (counted from 0)", b->names[i],
-                 (long long)label, e->kase.classes);
-        oct_hint(err, "labels that count from 1 need 1 subtracted");
-        return OCT_EMALFORMED;
-    }
-    for (size_t k = 0; k < e->n_subject; k++)
-        OCT_TRY(ev_outputs_compare(e, &e->subject[k], i, err));
-    for (size_t m = 0; m < e->n_metric; m++) {
-        if (!e->metric[m]->score)
-            continue;
-        for (size_t k = 0; k < e->n_subject; k++) {
-            oct_sample_view v = view_of(e, &e->subject[k], b, i);
-            v.k = e->metric[m]->k;
-            double score =
-                e->subject[k].apart[0] && !e->metric[m]->of_all ? score_apart(e->metric[m]) : e->metric[m]->score(&v);
-            if (k == 0 && e->metric[m]->relative &&
-                !isnan(score)) /* what equal outputs have, also where its own are NaN */
-                score = e->metric[m]->larger_is_better;
-            e->score[m * e->n_subject + k] = score;
-            e->weight[m * e->n_subject + k] = e->metric[m]->weight && !isnan(score) ? e->metric[m]->weight(&v) : 0;
-        }
-    }
-    if (ev_sets_wanted(e->sets))
-        OCT_TRY(add_to_sets(e, b, i, err));
-    if (e->part)
-        return ev_part_sample(e, b, i, err);
-    ev_take_scores(e);
     return OCT_OK;
 }
 
@@ -560,83 +336,6 @@ static void take_times(ev_evaluation *e)
         oct_pool_alone(e->o->pool, false);
 }
 
-/* Whether rows of v[n] are logits: they are not probabilities with sum 1. */
-static bool are_logits(const float *v, size_t n, size_t width)
-{
-    for (size_t at = 0; width && at + width <= n; at += width) {
-        double sum = 0;
-        for (size_t i = 0; i < width; i++) {
-            if (!(v[at + i] >= 0 && v[at + i] <= 1.001f))
-                return true;
-            sum += v[at + i];
-        }
-        if (width > 1 && fabs(sum - 1) > 1e-3)
-            return true;
-    }
-    return false;
-}
-
-/* Which distributions the first output has: over its classes, over those of each token, or over two classes given by
- * one number. */
-static void decide_distributions(ev_evaluation *e)
-{
-    const oct_set_tensor *t = &e->subject[0].tensor[0];
-    const oct_decode_scores as = e->judging.rule->scores;
-    int64_t last;
-    (void)wide_dims(t, &last);
-    e->width = e->kase.single ? 1 : e->kase.list || e->kase.positions ? (size_t)last : 0;
-    e->logits = as == OCT_SCORES_AUTO ? are_logits(e->subject[0].out[0].v, (size_t)e->row[0], e->width)
-                                      : as == OCT_SCORES_LOGITS;
-}
-
-/* Whether the first output is a Softmax or the like over its last dimension. */
-static bool ends_in_competition(const oct_graph *g)
-{
-    const oct_value *v = &g->value[g->output[0]];
-    const oct_op *op = v->producer >= 0 ? oct_op_of(g, v->producer) : NULL;
-    const int64_t axis = op && op->competes ? oct_node_int(&g->node[v->producer], "axis", -1) : 0;
-    return op && op->competes && (axis == -1 || axis == v->shape.rank - 1);
-}
-
-/* Infers from the first batch of the reference what the outputs mean. */
-static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
-{
-    const oct_set_tensor *t = &e->subject[0].tensor[0];
-    const bool scores = e->form[0] == OCT_HOLDS_NUMBERS ||
-                        (e->form[0] == OCT_HOLDS_CODES && oct_dtype_is_real(out->dtype)); /* float codes: Hardmax */
-    int64_t last;
-    const int wide = wide_dims(t, &last);
-    oct_metric_case *c = &e->kase;
-    *c = (oct_metric_case){ .labels = e->labels,
-                            .names = out->dtype == OCT_STRING,
-                            .single = e->row[0] == 1 && (e->by_row[0] || rows == 0),
-                            .reconstruction = e->in_f32 != NULL,
-                            .compared = e->n_subject > 1 || e->o->only_float,
-                            .set = oct_judging_kind(&e->judging),
-                            .truth = e->judging.truth != NULL,
-                            .masks = e->judging.rule->box.prototypes.given,
-                            .keypoints = e->judging.rule->box.keypoints.given };
-    const oct_truth_sequence *first =
-        c->truth && c->set == OCT_SET_SEQUENCES ? oct_truth_sequence_of(e->judging.truth, 0) : NULL;
-    c->texts = first && first->text;
-    c->tags = e->judging.rule->n_tags > 0;
-    c->list = scores && wide == 1 && (e->by_row[0] || rows == 0);
-    c->classes = c->list && out->rank >= 2 ? (size_t)last : 0;
-    c->positions =
-        e->form[0] == OCT_HOLDS_NUMBERS && wide == 2 && t->dims[t->rank - 1] > 1 && (e->by_row[0] || rows == 0)
-            ? t->n / (size_t)last
-            : 0;
-    c->competes = ends_in_competition(e->models[0].graph);
-    c->codes = e->form[0] == OCT_HOLDS_CODES && !scores;
-    c->numbers = oct_output_is_numbers(e->form[0]);
-    for (size_t i = 0; i < e->n_out; i++)
-        *(oct_output_is_numbers(e->form[i]) ? &c->any_numbers : &c->any_codes) = true;
-    e->judging.classes = c->classes;
-    e->judging.labels = e->labels;
-    e->judging.compared = c->compared;
-    decide_distributions(e);
-}
-
 oct_status ev_run_models(ev_evaluation *e, const oct_batch *b, int64_t rows, oct_err *err)
 {
     e->most_rows = rows > e->most_rows ? rows : e->most_rows;
@@ -662,8 +361,8 @@ oct_status ev_run_models(ev_evaluation *e, const oct_batch *b, int64_t rows, oct
     const oct_operand *out = &e->reference[0];
     OCT_TRY(take_input(e, b, out, err));
     if (!e->decided) {
-        decide_case(e, out, rows);
-        OCT_TRY(decide_metrics(e, err));
+        ev_decide_case(e, out, rows);
+        OCT_TRY(ev_decide_metrics(e, err));
         OCT_TRY(keep_first(e, b, rows, err));
         e->decided = true;
         if (e->part)
@@ -698,7 +397,7 @@ static oct_status run_batch(ev_evaluation *e, const oct_batch *b, oct_err *err)
     OCT_TRY(ev_run_models(e, b, rows, err));
     OCT_TRY(take_tokens(e, b, &e->reference[0], err));
     for (size_t i = 0; i < b->n; i++)
-        OCT_TRY(score_sample(e, b, i, err));
+        OCT_TRY(ev_score_sample(e, b, i, err));
     return feed_layers(e, b, rows, err);
 }
 
@@ -721,299 +420,7 @@ static oct_status run_samples(ev_evaluation *e, oct_err *err)
     return s;
 }
 
-/* Runs the command for model k, which prints as many numbers as for the first. */
-static oct_status numbers_of(ev_evaluation *e, size_t k, double **values, size_t *n, oct_err *err)
-{
-    size_t count;
-    const oct_status s = oct_command_finish(e->subject[k].command, e->o->command, e->arena, values, &count, err);
-    if (s != OCT_OK) {
-        oct_within(err, "%s", e->models[k].name);
-        return s;
-    }
-    if (k && count != *n)
-        return oct_fail(err, OCT_EMALFORMED, "%s: the command printed %zu numbers for %s, %zu for %s",
-                        e->o->command->command, *n, e->models[0].name, count, e->models[k].name);
-    *n = count;
-    return OCT_OK;
-}
-
-/* A sample that the command leaves out for one model alone is a loss, whichever that is: else a model would become
- * better by failing. */
-static void add_pair(ev_tally *t, double reference, double score, bool proportion)
-{
-    if (isnan(reference) == isnan(score)) {
-        add_score(t, reference, score);
-        return;
-    }
-    t->lost++;
-    if (isnan(score) && proportion)
-        add_score(t, reference, 0);
-    else if (proportion)
-        oct_paired_add(&t->pair, 1, 0);
-}
-
-/* Runs the command for each model. Its metric is the first one. */
-static oct_status run_command(ev_evaluation *e, oct_err *err)
-{
-    size_t n = 0;
-    bool proportion = true;
-    double **values = oct_arena_calloc(e->arena, e->n_subject, sizeof *values);
-    if (!values)
-        return oct_nomem(err);
-    for (size_t k = 0; k < e->n_subject; k++) {
-        OCT_TRY(numbers_of(e, k, &values[k], &n, err));
-        for (size_t i = 0; i < n; i++)
-            proportion &= values[k][i] == 0 || values[k][i] == 1 || isnan(values[k][i]);
-    }
-    for (size_t k = 0; k < e->n_subject; k++)
-        for (size_t i = 0; i < n; i++)
-            add_pair(&e->subject[k].tally[0], values[0][i], values[k][i], proportion);
-    e->one_number = n == 1;
-    e->metric[0] = oct_command_metric(e->o->command, proportion && !e->one_number);
-    return OCT_OK;
-}
-
-/* ---- results ---- */
-
-static double risen(double more, const oct_eval_score *c)
-{
-    return c->reference * oct_expm1(more / c->per_sample);
-}
-
-/* Turns the interval of the mean difference of logarithms into one of a factor on the reference. */
-static oct_interval as_factors(const oct_interval *d, const oct_eval_score *c)
-{
-    return (oct_interval){ risen(d->mean, c), risen(d->lo, c), risen(d->hi, c) };
-}
-
-/* Sets the interval of the drop from that of the difference. Shares of which no sample has lost or won anything (the
- * words of a text, for example) tell as little as answers that are right or wrong: a sample that differs may be one in
- * n / 4, and lose all. */
-static void set_drop(oct_eval_score *c, const oct_paired *p)
-{
-    const bool equal = oct_metric_in_percent(c->metric) && p->n > 1 && p->up + p->down == 0 && p->sum == 0;
-    const bool counts = c->metric->kind == OCT_METRIC_PROPORTION || equal;
-    oct_interval d = counts ? oct_paired_proportion(p) : oct_paired_mean(p);
-    if (c->metric->kind == OCT_METRIC_TOKENS)
-        d = as_factors(&d, c);
-    ev_set_drop(c, &d, c->metric->larger_is_better);
-    if (!isnan(d.lo))
-        c->method = counts ? "Tango's score interval" : oct_paired_mean_method(p->n);
-}
-
-oct_interval oct_eval_change(const oct_eval_score *s)
-{
-    if (!s->metric->larger_is_better || s->metric->lost)
-        return (oct_interval){ s->drop, s->lo, s->hi };
-    return (oct_interval){ 0 - s->drop, 0 - s->hi, 0 - s->lo }; /* not -s->drop, which makes -0 of 0 */
-}
-
-bool oct_eval_has_few(const oct_eval_score *s)
-{
-    return s->metric->kind != OCT_METRIC_WHOLE && isnan(s->lo) && !isnan(s->drop) && s->n < OCT_BCA_LEAST;
-}
-
-bool oct_eval_lacks_interval(const oct_eval_score *s)
-{
-    return oct_eval_has_few(s) || (s->metric->kind != OCT_METRIC_WHOLE && isnan(s->lo) && isfinite(s->drop));
-}
-
-oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limit)
-{
-    const oct_interval d = { s->drop, s->lo, s->hi };
-    oct_eval_gate g = { .allowed = oct_drop_allowed(limit, s->reference),
-                        .missed = oct_drop_exceeds(limit, s->reference, s->drop) };
-    g.unsure = oct_interval_holds(&d, g.allowed) || oct_eval_lacks_interval(s);
-    if (g.unsure)
-        g.samples = oct_interval_samples(&d, s->n, g.allowed);
-    return g;
-}
-
-static double value_of(const oct_metric *m, const ev_tally *t)
-{
-    const bool tokens = m->kind == OCT_METRIC_TOKENS;
-    const double mean = t->n ? t->sum / (tokens ? t->weight : (double)t->n) : NAN;
-    return tokens ? oct_exp(mean) : mean;
-}
-
-/* The share of samples that guessing gets right: k of the classes. One value is of two classes. */
-static double chance_of(const ev_evaluation *e, const oct_metric *m)
-{
-    const size_t classes = e->kase.single ? 2 : e->kase.classes;
-    return m->k && !m->relative && classes > m->k ? (double)m->k / (double)classes : NAN;
-}
-
-bool oct_eval_is_guess(const oct_eval_score *s)
-{
-    enum { ENOUGH = 20 };
-    return s->n >= ENOUGH && s->value <= s->chance + 2 * sqrt(s->chance * (1 - s->chance) / (double)s->n);
-}
-
-static oct_eval_score score_of(const ev_evaluation *e, size_t k, size_t m)
-{
-    const oct_metric *metric = e->metric[m];
-    const ev_subject *s = &e->subject[k];
-    oct_eval_score c = { .metric = metric,
-                         .value = NAN,
-                         .reference = NAN,
-                         .drop = NAN,
-                         .lo = NAN,
-                         .hi = NAN,
-                         .chance = chance_of(e, metric) };
-    if ((k == 0 && metric->relative) || metric->kind == OCT_METRIC_SET)
-        return c;
-    if (metric->whole) {
-        c.value = metric->whole(s->total, e->n_out);
-        c.drop = metric->loss(s->total, e->n_out);
-        c.n = (uint64_t)e->given;
-        return c;
-    }
-    const ev_tally *t = &s->tally[m], *ref = &e->subject[0].tally[m];
-    c.one_number = e->one_number && m == 0;
-    c.n = c.one_number ? (uint64_t)e->given : t->n;
-    c.lost = t->lost;
-    c.value = value_of(metric, t);
-    if (k == 0 || !ref->n)
-        return c;
-    c.reference = value_of(metric, ref);
-    c.per_sample = t->weight / (double)t->n;
-    set_drop(&c, &t->pair);
-    if (t->lost && metric->kind != OCT_METRIC_PROPORTION) { /* nothing says what the lost ones are worth */
-        c.drop = INFINITY;
-        c.lo = c.hi = NAN;
-        c.method = NULL;
-        c.within_noise = false;
-    }
-    return c;
-}
-
-static double agreement_of(const ev_evaluation *e, size_t k)
-{
-    for (size_t m = 0; m < e->n_metric && k > 0; m++)
-        if (strcmp(e->metric[m]->name, "agreement") == 0 && e->subject[k].tally[m].n)
-            return e->subject[k].tally[m].sum / (double)e->subject[k].tally[m].n;
-    return NAN;
-}
-
-/* What the runtime of a twin computes otherwise. */
-static oct_status fill_device(const ev_evaluation *e, const ev_subject *s, oct_arena *a, oct_eval_differences *to,
-                              oct_err *err)
-{
-    const oct_graph *g = s->model->graph;
-    const oct_twin_difference *f;
-    while (oct_twin_differences_at(s->differences, to->layers))
-        to->layers++;
-    to->runtime = oct_arena_strdup(a, s->model->twin->runtime);
-    to->layer = oct_arena_calloc(a, to->layers + 1, sizeof *to->layer);
-    to->output = oct_arena_calloc(a, e->n_out + 1, sizeof *to->output);
-    if (!to->runtime || !to->layer || !to->output)
-        return oct_nomem(err);
-    for (size_t i = 0; (f = oct_twin_differences_at(s->differences, i)); i++) {
-        const int v = oct_graph_find(g, f->value);
-        const oct_node *node = v >= 0 ? ev_computing_node(g, v) : NULL;
-        if (!f->own)
-            continue;
-        oct_eval_difference *x = &to->layer[to->n++];
-        *x = (oct_eval_difference){ .op = f->op,
-                                    .values = f->values,
-                                    .own = f->own,
-                                    .all = f->all,
-                                    .own_most = f->own_most,
-                                    .all_most = f->all_most };
-        if (!(x->name = oct_arena_strdup(a, node && node->name[0] ? node->name : f->value)))
-            return oct_nomem(err);
-    }
-    for (size_t i = 0; i < e->n_out; i++) {
-        const oct_twin_output_difference *o = oct_twin_differences_output(s->differences, s->from[i]);
-        to->output[i] =
-            (oct_eval_output_difference){ .name = e->models[0].graph->value[e->models[0].graph->output[i]].name,
-                                          .values = o->values,
-                                          .differ = o->differ,
-                                          .most = o->most };
-    }
-    return OCT_OK;
-}
-
-static oct_status fill_model(const ev_evaluation *e, size_t k, oct_eval_result *r, oct_err *err)
-{
-    const ev_subject *s = &e->subject[k];
-    oct_eval_model_result *m = &r->models[k];
-    const char *runner = oct_engine_name(&s->engine);
-    m->name = oct_arena_strdup(r->arena, s->model->name);
-    if (runner && !(m->runner = oct_arena_strdup(r->arena, runner)))
-        return oct_nomem(err);
-    m->size_bytes = s->model->size_bytes;
-    m->batch_scales = e->most_rows > 1 && oct_op_shares_scales(s->model->graph);
-    m->scores = oct_arena_calloc(r->arena, e->n_metric + 1, sizeof *m->scores);
-    m->outputs = oct_arena_calloc(r->arena, e->n_out + 1, sizeof *m->outputs);
-    if (!m->name || !m->scores || !m->outputs)
-        return oct_nomem(err);
-    for (size_t i = 0; i < e->n_metric; i++) {
-        m->scores[i] = score_of(e, k, i);
-        if (e->metric[i]->kind == OCT_METRIC_SET && (k > 0 || !e->metric[i]->relative))
-            OCT_TRY(ev_sets_score(e->sets, k, e->o->pool, &m->scores[i], err));
-    }
-    if (e->o->per_class)
-        OCT_TRY(ev_sets_classes(e->sets, k, r->arena, &m->classes, err));
-    m->n_fit = s->n_fit;
-    m->fit = oct_arena_alloc(r->arena, (s->n_fit + 1) * sizeof *m->fit);
-    if (!m->fit)
-        return oct_nomem(err);
-    memcpy(m->fit, s->fit, s->n_fit * sizeof *m->fit);
-    m->agreement = agreement_of(e, k);
-    m->sqnr_db = oct_metric_sqnr(s->total, e->n_out);
-    for (size_t i = 0; i < e->n_out; i++) {
-        ev_output_result(e, s, i, &m->outputs[i]);
-        m->broken |= m->outputs[i].broken;
-    }
-    if (s->differences && e->layer_samples)
-        OCT_TRY(fill_device(e, s, r->arena, &m->device, err));
-    if (e->layers && k > 0)
-        OCT_TRY(ev_layers_result(e->layers, k, r->arena, &m->layers, &m->n_layers, err));
-    return OCT_OK;
-}
-
-static oct_status time_models(ev_evaluation *e, oct_eval_result *r, oct_err *err)
-{
-    const oct_eval_options *o = e->o;
-    if (o->kept && !(o->latency_seconds > 0))
-        return OCT_OK;
-    ev_timed *t = oct_arena_calloc(e->arena, e->n_subject, sizeof *t);
-    if (!t)
-        return oct_nomem(err);
-    for (size_t k = 0; k < e->n_subject; k++) {
-        ev_subject *s = &e->subject[k];
-        const bool enough =
-            o->time_samples && o->latency_seconds > 0 && s->n_seconds > 0 && s->n_seconds >= (size_t)o->latency_runs;
-        t[k] = (ev_timed){ s->model->name, &s->engine, s->seconds, enough ? s->n_seconds : 0 };
-    }
-    oct_pool_alone(o->pool, o->time_samples);
-    OCT_TRY(ev_time_models(t, e->n_subject, e->first, e->first_rows, o, r, err));
-    return o->profile ? ev_profile_models(t, e->n_subject, e->first, e->models, o->pool, r, err) : OCT_OK;
-}
-
-static oct_status fill_result(ev_evaluation *e, oct_eval_result *r, oct_err *err)
-{
-    r->n_models = e->n_subject;
-    r->n_scores = e->n_metric;
-    r->n_outputs = e->n_out;
-    r->samples = e->given;
-    r->unlabelled = e->labels ? e->unlabelled : 0;
-    r->labels_too_late = e->labels && !e->kase.labels;
-    r->bad_samples = e->bad;
-    r->layer_samples = e->layer_samples;
-    r->batch = e->fixed_batch > 1 ? (size_t)e->fixed_batch : e->o->batch ? e->o->batch : 1;
-    r->threads = e->o->time_samples ? 1 : oct_pool_threads(e->o->pool);
-    if (!(r->models = oct_arena_calloc(r->arena, r->n_models, sizeof *r->models)))
-        return oct_nomem(err);
-    OCT_TRY(ev_sets_finish(e->sets, err));
-    for (size_t k = 0; k < e->n_subject; k++)
-        for (size_t i = 0; i < e->n_out; i++)
-            e->subject[k].total[i] = oct_error_sum_value(&e->subject[k].sum[i]);
-    for (size_t k = 0; k < e->n_subject; k++)
-        OCT_TRY(fill_model(e, k, r, err));
-    return time_models(e, r, err);
-}
+/* ---- evaluations ---- */
 
 static void open_judging(ev_evaluation *e)
 {
@@ -1043,9 +450,9 @@ static oct_status evaluate(ev_evaluation *e, const oct_eval_model *models, size_
     if (s == OCT_OK)
         s = e->src ? run_samples(e, err) : ev_join_parts(e, parts, err);
     if (s == OCT_OK && o->command)
-        s = run_command(e, err);
+        s = ev_run_metric_command(e, err);
     if (s == OCT_OK)
-        s = fill_result(e, r, err);
+        s = ev_fill_result(e, r, err);
     if (r)
         r->seconds = oct_now() - began;
     teardown(e);
@@ -1090,10 +497,4 @@ oct_status oct_eval_part(const oct_eval_model *models, size_t n_models, oct_sour
     teardown(&e);
     oct_pool_alone(o->pool, false);
     return s;
-}
-
-void oct_eval_free(oct_eval_result *r)
-{
-    if (r)
-        oct_arena_destroy(r->arena);
 }

@@ -1,4 +1,4 @@
-/* lib/eval/run/eval_int.h -- internals of an evaluation, shared by eval.c, layer_errors.c and latency.c. */
+/* lib/eval/run/eval_int.h -- internals of an evaluation, shared by the files of this folder. */
 #ifndef OCT_EVAL_EVAL_INT_H
 #define OCT_EVAL_EVAL_INT_H
 
@@ -125,7 +125,7 @@ oct_status ev_profile_models(ev_timed *t, size_t n_models, const oct_array *arra
                              oct_pool *pool, oct_eval_result *r, oct_err *err);
 oct_status ev_measure_machine(oct_pool *pool, oct_eval_machine *m, oct_err *err);
 
-/* ---- the state of an evaluation: eval.c runs it, and eval_parts.c saves and restores it ---- */
+/* ---- the state of an evaluation: eval.c runs it, eval_parts.c saves and restores it ---- */
 
 typedef struct ev_tally {
     oct_paired pair; /* differences from the reference model */
@@ -224,11 +224,30 @@ typedef struct ev_evaluation {
     oct_arena *kept;        /* the arena of the result */
 } ev_evaluation;
 
-/* Counts the scores of a sample, in e->score and e->weight. A NaN does not count. */
-void ev_take_scores(ev_evaluation *e);
 /* Runs a batch in all models. After the first batch it decides what is measured, and keeps its first sample for
  * timing. */
 oct_status ev_run_models(ev_evaluation *e, const oct_batch *b, int64_t rows, oct_err *err);
+
+/* ---- eval_metrics.c ---- */
+
+/* Infers from the first batch of the reference, its first output and the rows in it, what the outputs mean. */
+void ev_decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows);
+/* Then the metrics, and makes room for their scores. */
+oct_status ev_decide_metrics(ev_evaluation *e, oct_err *err);
+
+/* ---- eval_scores.c ---- */
+
+/* Scores sample i of the batch, and counts it or, for a part, writes it. */
+oct_status ev_score_sample(ev_evaluation *e, const oct_batch *b, size_t i, oct_err *err);
+/* Counts the scores of a sample, in e->score and e->weight. A NaN does not count. */
+void ev_take_scores(ev_evaluation *e);
+/* Runs the metric that is a command for each model. It is the first one. */
+oct_status ev_run_metric_command(ev_evaluation *e, oct_err *err);
+
+/* ---- eval_result.c ---- */
+
+/* Fills r from e, and takes the times that are asked for. */
+oct_status ev_fill_result(ev_evaluation *e, oct_eval_result *r, oct_err *err);
 
 /* ---- eval_outputs.c ---- */
 
