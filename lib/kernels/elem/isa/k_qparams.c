@@ -33,9 +33,23 @@ typedef struct range {
     int32_t zero[N];
 } range;
 
-static void find_range(const float *x, size_t n, int top, range *r)
+/* The extremes of each column and 0. Compilers leave this loop to scalars. */
+static void find_extremes(const float *x, size_t n, float lo[N], float hi[N])
 {
-    float lo[N] = { 0 }, hi[N] = { 0 };
+#if defined(__AVX2__)
+    for (size_t p = 0; p < N; p += PART) {
+        __m256 l = _mm256_setzero_ps(), h = l;
+        for (size_t i = 0; i < n; i++) {
+            const __m256 v = _mm256_loadu_ps(x + i * N + p);
+            l = _mm256_min_ps(v, l);
+            h = _mm256_max_ps(v, h);
+        }
+        _mm256_storeu_ps(lo + p, l);
+        _mm256_storeu_ps(hi + p, h);
+    }
+#else
+    memset(lo, 0, N * sizeof *lo);
+    memset(hi, 0, N * sizeof *hi);
     for (size_t i = 0; i < n; i++, x += N) {
         OCT_EACH
         for (size_t j = 0; j < N; j++) {
@@ -43,6 +57,13 @@ static void find_range(const float *x, size_t n, int top, range *r)
             hi[j] = x[j] > hi[j] ? x[j] : hi[j];
         }
     }
+#endif
+}
+
+static void find_range(const float *x, size_t n, int top, range *r)
+{
+    float lo[N], hi[N];
+    find_extremes(x, n, lo, hi);
     OCT_EACH
     for (size_t j = 0; j < N; j++) {
         const float step = hi[j] / (float)top - lo[j] / (float)top;
@@ -186,13 +207,16 @@ static void try_middle(const float *x, size_t n, int top, const range *r, int en
 /* What all zeros leave: the sum of squares. */
 static void sum_squares(const float *x, size_t n, double *sum)
 {
-    double s[N] = { 0 };
-    for (size_t i = 0; i < n; i++, x += N) {
-        OCT_EACH
-        for (size_t j = 0; j < N; j++)
-            s[j] += (double)x[j] * (double)x[j];
+    for (size_t p = 0; p < N; p += PART) {
+        double s[PART] = { 0 };
+        const float *from = x + p;
+        for (size_t i = 0; i < n; i++, from += N) {
+            OCT_EACH
+            for (size_t j = 0; j < PART; j++)
+                s[j] += (double)from[j] * (double)from[j];
+        }
+        memcpy(sum + p, s, sizeof s);
     }
-    memcpy(sum, s, sizeof s);
 }
 
 static const float cuts[] = { 1.0f, 0.95f, 0.9f, 0.85f, 0.8f };
@@ -394,8 +418,10 @@ static void choose(const float *x, size_t n, int top, bool symmetric, const rang
 void K(choose_columns)(const float *x, size_t n, int top, bool symmetric, oct_column_qparams *g)
 {
     range r;
-    best b = { .dd = { 0 } };
+    best b;
     for (size_t j = 0; j < N; j++) {
+        b.dd[j] = 0;
+        b.ed[j] = 0;
         b.scale[j] = 1.0f;
         b.zero[j] = (top + 1) / 2;
     }
