@@ -52,18 +52,21 @@ static bool takes(const oct_graph *g, int id, oct_dtype t)
  * the 11 bits of float16, 40 dB for the 8 bits of bfloat16. */
 static bool fits(const oct_tensor *k, oct_dtype t)
 {
+    enum { SOME = 1024 };
     const float *x = k->data;
     const double least = t == OCT_F16 ? 1e5 : 1e4;
     double power = 0, noise = 0;
-    for (int64_t i = 0; x && i < k->count; i++) {
-        uint16_t half;
-        float again;
-        oct_narrow(NULL, t, &x[i], 1, &half);
-        oct_widen(NULL, t, &half, 1, &again);
-        if (isinf(x[i]) || isnan(x[i]))
-            continue;
-        power += (double)x[i] * (double)x[i];
-        noise += ((double)again - (double)x[i]) * ((double)again - (double)x[i]);
+    float rounded[SOME];
+    for (int64_t at = 0, n; x && at < k->count; at += n) {
+        n = k->count - at < SOME ? k->count - at : SOME;
+        oct_round_half(NULL, t, x + at, (size_t)n, rounded);
+        for (int64_t i = 0; i < n; i++) {
+            const double is = (double)x[at + i], off = (double)rounded[i] - is;
+            if (!isfinite(is))
+                continue;
+            power += is * is;
+            noise += off * off;
+        }
     }
     return noise == 0 || noise * least < power;
 }
