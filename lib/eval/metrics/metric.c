@@ -1,4 +1,4 @@
-/* Errors between tensors, and the table of metrics. */
+/* The table of metrics, and those of single samples. */
 #include "eval/metrics/metric.h"
 
 #include "base/buf.h"
@@ -13,119 +13,10 @@
 #include "eval/sets/value_set.h"
 #include "kernels/math.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- errors ---- */
-
-enum { LANES = 8 };
-
-typedef struct lanes {
-    double signal[LANES], noise[LANES], other[LANES], dot[LANES];
-} lanes;
-
-static double tree(const double v[LANES])
-{
-    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
-}
-
-static void add_one(oct_error *e, lanes *s, int lane, float y, float yq)
-{
-    if (!isfinite(y) || !isfinite(yq)) {
-        e->broken += !(y == yq || (isnan(y) && isnan(yq)));
-        return;
-    }
-    double a = y, b = yq, d = a - b;
-    s->signal[lane] += a * a;
-    s->noise[lane] += d * d;
-    s->other[lane] += b * b;
-    s->dot[lane] += a * b;
-    if (fabs(d) > e->max_abs)
-        e->max_abs = fabs(d);
-}
-
-enum { BLOCK = 64 * LANES };
-
-/* Whether all n values of both are finite. */
-static bool all_finite(const float *y, const float *yq, size_t n)
-{
-    uint32_t bad = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t a, b;
-        memcpy(&a, &y[i], sizeof a);
-        memcpy(&b, &yq[i], sizeof b);
-        bad |= (uint32_t)((a & 0x7f800000u) == 0x7f800000u) | (uint32_t)((b & 0x7f800000u) == 0x7f800000u);
-    }
-    return !bad;
-}
-
-/* The same as add_one for each element, for a block of finite values. */
-static void add_block(oct_error *e, lanes *s, const float *y, const float *yq)
-{
-    double most[LANES] = { 0 };
-    for (size_t i = 0; i < BLOCK; i += LANES)
-        for (int k = 0; k < LANES; k++) {
-            double a = y[i + (size_t)k], b = yq[i + (size_t)k], d = a - b, m = d < 0 ? -d : d;
-            s->signal[k] += a * a;
-            s->noise[k] += d * d;
-            s->other[k] += b * b;
-            s->dot[k] += a * b;
-            most[k] = m > most[k] ? m : most[k];
-        }
-    for (int k = 0; k < LANES; k++)
-        e->max_abs = most[k] > e->max_abs ? most[k] : e->max_abs;
-}
-
-void oct_error_add(oct_error *e, const float *y, const float *yq, size_t n)
-{
-    lanes s = { { 0 }, { 0 }, { 0 }, { 0 } };
-    for (size_t at = 0; at < n; at += BLOCK) {
-        size_t left = n - at < BLOCK ? n - at : BLOCK;
-        if (left == BLOCK && all_finite(y + at, yq + at, left)) {
-            add_block(e, &s, y + at, yq + at);
-            continue;
-        }
-        for (size_t i = 0; i < left; i++)
-            add_one(e, &s, (int)(i % LANES), y[at + i], yq[at + i]);
-    }
-    e->signal += tree(s.signal);
-    e->noise += tree(s.noise);
-    e->other += tree(s.other);
-    e->dot += tree(s.dot);
-    e->n += n;
-}
-
-void oct_error_join(oct_error *e, const oct_error *part)
-{
-    e->signal += part->signal;
-    e->noise += part->noise;
-    e->other += part->other;
-    e->dot += part->dot;
-    e->n += part->n;
-    e->broken += part->broken;
-    if (part->max_abs > e->max_abs)
-        e->max_abs = part->max_abs;
-}
-
-double oct_error_sqnr(const oct_error *e)
-{
-    return e->broken ? NAN : oct_decibels(e->signal, e->noise);
-}
-
-double oct_error_cosine(const oct_error *e)
-{
-    if (e->broken)
-        return NAN;
-    if (e->signal == 0 || e->other == 0)
-        return e->signal == e->other;
-    if (e->noise == 0)
-        return 1;
-    double c = e->dot / (sqrt(e->signal) * sqrt(e->other));
-    return c > 1 ? 1 : c < -1 ? -1 : c;
-}
 
 /* ---- scores ---- */
 
@@ -743,69 +634,4 @@ oct_status oct_metric_find(const char *name, const oct_metric **m, oct_err *err)
     oct_fail(err, OCT_EUSAGE, "unknown metric '%s'", name);
     oct_nearest_hint(&near, 1, NULL, err);
     return OCT_EUSAGE;
-}
-
-/* ---- limits ---- */
-
-oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *err)
-{
-    char *end;
-    double v = strtod(text, &end);
-    bool relative = false;
-    if (strpbrk(text, "xX \t")) /* strtod accepts these, but nobody means them */
-        end = (char *)text;
-    if (end != text && strcmp(end, "%") == 0) {
-        v /= 100;
-    } else if (end != text && strcmp(end, "r%") == 0) {
-        v /= 100;
-        relative = true;
-    } else if (end == text || *end) {
-        oct_fail(err, OCT_EUSAGE, "'%s' is not a drop", text);
-        oct_hint(err, "0.01 is in the metric's own units, 0.5%% is 0.005, 0.5r%% is relative to float");
-        return OCT_EUSAGE;
-    }
-    if (!isfinite(v))
-        return oct_fail(err, OCT_EUSAGE, "a drop of '%s' is not finite", text);
-    *d = (oct_drop_limit){ v, relative };
-    return OCT_OK;
-}
-
-oct_status oct_share_parse(const char *option, const char *of, const char *text, double *share, oct_err *err)
-{
-    oct_drop_limit d;
-    if (oct_drop_limit_parse(text, &d, NULL) == OCT_OK && !d.relative && d.value > 0 && d.value <= 1) {
-        *share = d.value;
-        return OCT_OK;
-    }
-    oct_fail(err, OCT_EUSAGE, "%s: '%s' is not a share of %s", option, text, of);
-    oct_hint(err, "give 0.99 or 99%%");
-    return OCT_EUSAGE;
-}
-
-oct_status oct_drop_limit_check(const oct_drop_limit *d, const oct_metric *m, oct_err *err)
-{
-    if (d->value >= 1 && oct_metric_in_percent(m)) {
-        oct_fail(err, OCT_EUSAGE, "a drop of %g is %g points of %s, and no model drops further", d->value,
-                 d->value * 100, m->name);
-        oct_hint(err, "one point is 1%% or 0.01");
-        return OCT_EUSAGE;
-    }
-    if (!d->relative || !m->lost)
-        return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "a drop of %s cannot be relative to the float model, of which %s says nothing", m->name,
-             m->name);
-    oct_hint(err, "--max-drop 1%% means: at most 0.01 %s", m->lost);
-    return OCT_EUSAGE;
-}
-
-double oct_drop_allowed(const oct_drop_limit *d, double reference)
-{
-    return d->relative ? d->value * fabs(reference) : d->value;
-}
-
-bool oct_drop_exceeds(const oct_drop_limit *d, double reference, double drop)
-{
-    const double allowed = oct_drop_allowed(d, reference);
-    /* A difference in the last bits of means over thousands of scores is no reason to fail. */
-    return !(drop <= allowed + 4 * DBL_EPSILON * fmax(fabs(reference), fabs(allowed)));
 }
