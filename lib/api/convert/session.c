@@ -573,7 +573,7 @@ static oct_status take_ends(oct_session *s, octet_texts *preprocess, oct_err *er
 static void take_record(oct_session *s)
 {
     const octet_convert_options *x = &s->x;
-    oct_record_model(&s->record, s->m);
+    oct_record_begin(&s->record, s->m, (int)x->threads);
     oct_record_file(&s->record, OCT_RECORD_TABLE, x->calib);
     oct_record_file(&s->record, OCT_RECORD_POLICY, x->policy);
     oct_record_file(&s->record, OCT_RECORD_TARGET, oct_session_target_file(x));
@@ -671,6 +671,7 @@ void oct_session_close(oct_session *s)
     if (!s)
         return;
     oct_buf_free(&s->graph_text);
+    oct_record_end(&s->record);
     oct_conversion_close(&s->c);
     oct_source_close(s->src);
     oct_target_close(s->target);

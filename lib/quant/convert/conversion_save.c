@@ -14,6 +14,7 @@ enum { LEAST_SIZE = 64 << 10 }; /* bytes; in smaller models, nodes take more byt
 /* Generated samples belong to the program, and are not recorded. */
 static oct_status set_record(const oct_conversion *c, oct_err *err)
 {
+    oct_record_wait(c->o.record);
     oct_record r = *c->o.record;
     oct_buf b = OCT_BUF_INIT;
     if (c->src && !c->o.synthetic) /* while the size is still being decided, only the length of the record counts */

@@ -1,6 +1,10 @@
 /* Computes digests of a conversion's inputs, and writes and reads them as text. */
 #include "quant/convert/record.h"
 
+#include "base/mem.h"
+#include "base/pool.h"
+
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,11 +42,11 @@ static void close_entry(oct_record_entry *e, oct_sha256 *h)
     e->there = true;
 }
 
-/* Large files are removed from memory while they are read. */
-static void add_map(oct_sha256 *h, const oct_map *m)
+/* Large files are removed from memory while they are read. *stop ends that. */
+static void add_map(oct_sha256 *h, const oct_map *m, const atomic_bool *stop)
 {
     const size_t step = 16 << 20;
-    for (size_t at = 0; at < m->size; at += step) {
+    for (size_t at = 0; at < m->size && !(stop && atomic_load(stop)); at += step) {
         const char *p = (const char *)m->data + at;
         const size_t n = m->size - at < step ? m->size - at : step;
         oct_sha256_add(h, p, n);
@@ -50,13 +54,13 @@ static void add_map(oct_sha256 *h, const oct_map *m)
     }
 }
 
-void oct_record_model(oct_record *r, const oct_model *m)
+static void add_model(oct_record *r, const oct_model *m, const atomic_bool *stop)
 {
     const size_t first = m->from_file ? 1 : 0;
     oct_sha256 h;
     oct_sha256_begin(&h);
     if (m->from_file)
-        add_map(&h, &m->maps[0]);
+        add_map(&h, &m->maps[0], stop);
     else
         oct_sha256_add(&h, m->data, m->size);
     close_entry(&r->part[OCT_RECORD_SOURCE], &h);
@@ -64,8 +68,62 @@ void oct_record_model(oct_record *r, const oct_model *m)
         return;
     oct_sha256_begin(&h);
     for (size_t i = first; i < m->n_maps; i++)
-        add_map(&h, &m->maps[i]);
+        add_map(&h, &m->maps[i], stop);
     close_entry(&r->part[OCT_RECORD_SOURCE_DATA], &h);
+}
+
+void oct_record_model(oct_record *r, const oct_model *m)
+{
+    add_model(r, m, NULL);
+}
+
+/* ---- beside other work ---- */
+
+struct oct_record_task {
+    oct_record *record;
+    const oct_model *model;
+    pthread_t thread;
+    bool runs; /* until it was joined */
+    atomic_bool stop;
+};
+
+static void *hash_model(void *arg)
+{
+    struct oct_record_task *t = arg;
+    add_model(t->record, t->model, &t->stop);
+    return NULL;
+}
+
+void oct_record_begin(oct_record *r, const oct_model *m, int threads)
+{
+    enum { LEAST = 64 << 20 };
+    const bool beside = threads != 1 && oct_processors() > 1 && oct_model_bytes(m) >= LEAST;
+    struct oct_record_task *t = beside ? oct_calloc(1, sizeof *t) : NULL;
+    if (t) {
+        t->record = r;
+        t->model = m;
+        t->runs = oct_thread_start(&t->thread, hash_model, t);
+        r->task = t;
+    }
+    if (!t || !t->runs)
+        oct_record_model(r, m);
+}
+
+void oct_record_wait(const oct_record *r)
+{
+    if (r->task && r->task->runs)
+        pthread_join(r->task->thread, NULL);
+    if (r->task)
+        r->task->runs = false;
+}
+
+void oct_record_end(oct_record *r)
+{
+    if (r->task)
+        atomic_store(&r->task->stop, true);
+    oct_record_wait(r);
+    oct_free(r->task);
+    r->task = NULL;
 }
 
 void oct_record_file(oct_record *r, oct_record_part p, const char *path)
@@ -79,7 +137,7 @@ void oct_record_file(oct_record *r, oct_record_part p, const char *path)
     if (oct_map_open(&m, path, NULL) != OCT_OK)
         return;
     oct_sha256_begin(&h);
-    add_map(&h, &m);
+    add_map(&h, &m, NULL);
     close_entry(e, &h);
     oct_map_close(&m);
 }

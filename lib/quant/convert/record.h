@@ -36,6 +36,7 @@ typedef struct oct_record_entry {
 
 typedef struct oct_record {
     oct_record_entry part[OCT_RECORD_PARTS];
+    struct oct_record_task *task; /* private: what is computed beside */
 } oct_record;
 
 /* The name in the record, such as "source", and the name for people, such as "float model". */
@@ -44,6 +45,11 @@ const char *oct_record_words(oct_record_part p);
 
 /* Computes the entries of the float model as it was loaded. Reads all of its files. */
 void oct_record_model(oct_record *r, const oct_model *m);
+/* The same beside the caller's work, if the model is large and `threads` is not 1. The record and the model's files
+ * must stay where they are until oct_record_end; oct_record_wait returns when the entries are there. */
+void oct_record_begin(oct_record *r, const oct_model *m, int threads);
+void oct_record_wait(const oct_record *r);
+void oct_record_end(oct_record *r);
 /* Computes the entry of a file. path NULL: the input is absent. */
 void oct_record_file(oct_record *r, oct_record_part p, const char *path);
 /* Computes the entry of the samples that src has returned so far (oct_source_sum). */

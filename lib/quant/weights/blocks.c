@@ -26,9 +26,10 @@ typedef struct job {
     uint8_t *qvals;
     float *scale;
     int32_t *zero;
-    size_t item;  /* the columns of a work item */
-    tile *tiles;  /* [threads][ITEM / TILE] */
-    double *sums; /* [ceil(n / SUM)][2]: signal, noise */
+    size_t blocks, column; /* of a column: blocks, bytes */
+    size_t item;           /* the columns of a work item */
+    tile *tiles;           /* [threads][ITEM / TILE] */
+    double *sums;          /* [ceil(n / SUM)][2]: signal, noise */
 } job;
 
 /* Copies the columns from `first`, from row k0 on, as float32 to x [ITEM / TILE][rows][TILE]. Elements beyond the
@@ -44,8 +45,11 @@ static void gather(const job *w, size_t k0, size_t first, size_t columns, tile *
         memset(t[c].x, 0, f->block * TILE * sizeof *t->x);
     for (size_t i = 0; i < rows && m->ks != 1; i++, from += m->ks) {
         const float *row = oct_elem_load(m->type, m->w, from, m->ns, (int64_t)columns, &part);
-        for (size_t j = 0; j < columns; j += TILE)
-            memcpy(&t[j / TILE].x[i * TILE], row + j, (columns - j < TILE ? columns - j : TILE) * sizeof *row);
+        size_t j = 0;
+        for (; j + TILE <= columns; j += TILE)
+            memcpy(&t[j / TILE].x[i * TILE], row + j, TILE * sizeof *row);
+        if (j < columns)
+            memcpy(&t[j / TILE].x[i * TILE], row + j, (columns - j) * sizeof *row);
     }
     for (size_t j = 0; j < columns && m->ks == 1; j++, from += m->ns) {
         const float *column = oct_elem_load(m->type, m->w, from, 1, (int64_t)rows, &part);
@@ -74,19 +78,18 @@ static void store(const job *w, const tile *t, size_t block, size_t first, size_
     const size_t bytes = f->block * (size_t)f->bits / 8;
     for (size_t j = 0; j < columns; j++) {
         const size_t column = first + j;
-        put_qvals(t, f, j, w->qvals + column * oct_nbits_column_bytes(f) + block * bytes);
-        w->scale[column * oct_nbits_blocks(f) + block] = t->best.fit[j];
-        w->zero[column * oct_nbits_blocks(f) + block] = f->zero == OCT_NBITS_WHOLE ? t->best.zero[j] : 0;
+        put_qvals(t, f, j, w->qvals + column * w->column + block * bytes);
+        w->scale[column * w->blocks + block] = t->best.fit[j];
+        w->zero[column * w->blocks + block] = f->zero == OCT_NBITS_WHOLE ? t->best.zero[j] : 0;
     }
 }
 
 static void quantize_item(const job *w, size_t item, tile *tiles)
 {
     const oct_nbits_form *f = w->f;
-    const size_t begin = item * w->item, end = begin + w->item < f->n ? begin + w->item : f->n,
-                 blocks = oct_nbits_blocks(f);
+    const size_t begin = item * w->item, end = begin + w->item < f->n ? begin + w->item : f->n;
     const int top = (1 << f->bits) - 1;
-    for (size_t b = 0; b < blocks; b++) {
+    for (size_t b = 0; b < w->blocks; b++) {
         gather(w, b * f->block, begin, end - begin, tiles);
         for (size_t first = begin; first < end; first += TILE) {
             const size_t columns = end - first < TILE ? end - first : TILE;
@@ -131,7 +134,13 @@ oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *
                                float *scale, int32_t *zero, double *sqnr, oct_err *err)
 {
     const size_t parts = (f->n + SUM - 1) / SUM, threads = (size_t)oct_pool_threads(pool);
-    job w = { .m = m, .f = f, .qvals = qvals, .zero = zero, .scale = scale };
+    job w = { .m = m,
+              .f = f,
+              .qvals = qvals,
+              .zero = zero,
+              .scale = scale,
+              .blocks = oct_nbits_blocks(f),
+              .column = oct_nbits_column_bytes(f) };
     for (w.item = ITEM; w.item > SUM && f->n / w.item < 2 * threads; w.item /= 2) /* all threads have work */
         ;
     w.tiles = oct_calloc(threads * (ITEM / TILE), sizeof *w.tiles);
