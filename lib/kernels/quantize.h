@@ -48,6 +48,9 @@ typedef struct oct_column_qparams {
 void oct_choose_columns_f32(const float *x, size_t n, int top, bool symmetric, oct_column_qparams *g);
 /* q u8[n][OCT_QPARAMS_COLUMNS] = d + zero. */
 void oct_quantize_columns_f32(const float *x, size_t n, int top, const oct_column_qparams *g, uint8_t *q);
+/* Stores the first `columns` of q [n][OCT_QPARAMS_COLUMNS] one after the other, `stride` bytes apart: n * bits / 8
+ * bytes each, the lowest bits first. bits: 4 or 8; n is even. */
+void oct_pack_columns(const uint8_t *q, size_t n, int bits, size_t columns, uint8_t *to, size_t stride);
 
 /* Quantizes a row block by block, symmetrically: scale = largest magnitude / 127, q = round_half_even(x * (127 /
  * largest magnitude)), sum = of q. If all magnitudes of a block are below 2^-100, its scale and q are 0; if some values

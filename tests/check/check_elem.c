@@ -243,6 +243,19 @@ static void check_quantize(oct_check *t, const oct_elem_table *ref, const oct_el
         }
 }
 
+static void check_packing(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k, const uint8_t *q, size_t n,
+                          int width)
+{
+    const size_t bytes = n * (size_t)width / 8, stride = bytes + 3, columns = 1 + n % OCT_QPARAMS_COLUMNS,
+                 size = OCT_QPARAMS_COLUMNS * stride;
+    uint8_t *want = oct_check_buffer(t, size), *got = oct_check_buffer(t, size);
+    memset(want, 0xa5, size);
+    memset(got, 0xa5, size);
+    ref->pack_columns(q, n, width, columns, want, stride);
+    k->pack_columns(q, n, width, columns, got, stride);
+    same(t, want, got, size, 1, "packed columns", width);
+}
+
 /* Columns of all sizes, one of zeros, one of almost nothing and one that is constant. Where values are few, many
  * parameters leave the same error. */
 static void check_column_qparams(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
@@ -271,6 +284,7 @@ static void check_column_qparams(oct_check *t, const oct_elem_table *ref, const 
         ref->quantize_columns(x, n, top, &a, want);
         k->quantize_columns(x, n, top, &a, got);
         same(t, want, got, n * columns, 1, "quantized columns", 0);
+        check_packing(t, ref, k, want, n / 2 * 2, top == 15 ? 4 : 8);
         oct_check_release(t);
     }
 }

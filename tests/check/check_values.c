@@ -493,7 +493,9 @@ static void values_column_qparams(oct_check *t)
         const size_t n = 1 + oct_check_below(t, 300);
         const int top = round % 2 ? 15 : 255;
         float *x = floats(t, n * OCT_QPARAMS_COLUMNS);
-        uint8_t *q = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS);
+        const size_t even = n / 2 * 2, bits = top == 15 ? 4 : 8;
+        uint8_t *q = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS),
+                *packed = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS);
         oct_column_qparams g;
         size_t bad = 0;
         oct_fill_f32(t, x, n * OCT_QPARAMS_COLUMNS);
@@ -503,6 +505,7 @@ static void values_column_qparams(oct_check *t)
         }
         oct_choose_columns_f32(x, n, top, round % 3 == 0, &g);
         oct_quantize_columns_f32(x, n, top, &g, q);
+        oct_pack_columns(q, even, (int)bits, OCT_QPARAMS_COLUMNS, packed, even * bits / 8);
         for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
             double squares = 0, fit;
             for (size_t i = 0; i < n; i++) {
@@ -510,6 +513,10 @@ static void values_column_qparams(oct_check *t)
                 squares += (double)v * (double)v;
                 bad += q[i * OCT_QPARAMS_COLUMNS + j] !=
                        g.zero[j] + saturate(nearbyint((double)(v * (1.0f / g.scale[j]))), -g.zero[j], top - g.zero[j]);
+            }
+            for (size_t i = 0; i < even; i++) {
+                const uint8_t byte = packed[j * even * bits / 8 + i * bits / 8];
+                bad += q[i * OCT_QPARAMS_COLUMNS + j] != (bits == 8 ? byte : i % 2 ? byte >> 4 : byte & 15);
             }
             const double bound = squares * (double)(n + 8) * 0x1p-22;
             bad += fabs(g.signal[j] - squares) > squares * 1e-12;

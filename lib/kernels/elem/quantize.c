@@ -166,3 +166,8 @@ void oct_quantize_columns_f32(const float *x, size_t n, int top, const oct_colum
 {
     oct_elem()->quantize_columns(x, n, top, g, q);
 }
+
+void oct_pack_columns(const uint8_t *q, size_t n, int bits, size_t columns, uint8_t *to, size_t stride)
+{
+    oct_elem()->pack_columns(q, n, bits, columns, to, stride);
+}

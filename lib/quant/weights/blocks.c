@@ -58,27 +58,13 @@ static void gather(const job *w, size_t k0, size_t first, size_t columns, tile *
     }
 }
 
-/* Packs column j of a tile. */
-static void put_qvals(const tile *t, const oct_nbits_form *f, size_t j, uint8_t *to)
-{
-    const uint8_t *q = t->qvals + j;
-    for (size_t i = 0; i < f->block; i += 2, q += 2 * TILE) {
-        if (f->bits == 4) {
-            *to++ = (uint8_t)(q[0] | q[TILE] << 4);
-        } else {
-            *to++ = q[0];
-            *to++ = q[TILE];
-        }
-    }
-}
-
 static void store(const job *w, const tile *t, size_t block, size_t first, size_t columns)
 {
     const oct_nbits_form *f = w->f;
     const size_t bytes = f->block * (size_t)f->bits / 8;
+    oct_pack_columns(t->qvals, f->block, f->bits, columns, w->qvals + first * w->column + block * bytes, w->column);
     for (size_t j = 0; j < columns; j++) {
         const size_t column = first + j;
-        put_qvals(t, f, j, w->qvals + column * w->column + block * bytes);
         w->scale[column * w->blocks + block] = t->best.fit[j];
         w->zero[column * w->blocks + block] = f->zero == OCT_NBITS_WHOLE ? t->best.zero[j] : 0;
     }

@@ -1,5 +1,5 @@
 /* lib/kernels/elem/isa/k_qparams.c -- the parameters that fit each of sixteen columns best, and the columns' quantized
- * values; compiled once per instruction set. */
+ * values, packed; compiled once per instruction set. */
 #include "kernels/elem/isa.h"
 
 #include <string.h>
@@ -451,5 +451,25 @@ void K(quantize_columns)(const float *x, size_t n, int top, const oct_column_qpa
         OCT_EACH
         for (size_t j = 0; j < N; j++)
             q[j] = (uint8_t)(round_clamped(x[j] * inverse[j], lo[j], hi[j]) + zero[j]);
+    }
+}
+
+void K(pack_columns)(const uint8_t *q, size_t n, int bits, size_t columns, uint8_t *to, size_t stride)
+{
+    enum { SOME = 64 };
+    uint8_t pairs[SOME * N];
+    if (bits == 8) {
+        K(transpose_tile)(q, N, n, columns, to, stride, 1);
+        return;
+    }
+    for (size_t at = 0, some; at < n / 2; at += some, to += some, q += 2 * N * some) {
+        some = n / 2 - at < SOME ? n / 2 - at : SOME;
+        for (size_t i = 0; i < some; i++) {
+            const uint8_t *row = q + 2 * N * i;
+            OCT_EACH
+            for (size_t j = 0; j < N; j++)
+                pairs[i * N + j] = (uint8_t)(row[j] | row[N + j] << 4);
+        }
+        K(transpose_tile)(pairs, N, some, columns, to, stride, 1);
     }
 }
