@@ -31,13 +31,11 @@ static void say_head(oct_cli *cli, const char *word, oct_style style)
 }
 
 /* at: the column that a head has reached. On a terminal the line wraps at spaces. */
-static void vsay(oct_cli *cli, int at, const char *fmt, va_list ap)
+static void say_text(oct_cli *cli, int at, const char *text)
 {
     enum { INDENT = 2, LEAST = 40 };
-    char text[1600];
     FILE *f = cli->err ? cli->err : stderr;
     const int width = oct_term_width(f);
-    vsnprintf(text, sizeof text, fmt, ap);
     oct_buf clean = OCT_BUF_INIT, lines = OCT_BUF_INIT;
     if (width >= LEAST) {
         oct_text_clean(&clean, text, oct_term_ascii(f));
@@ -52,6 +50,13 @@ static void vsay(oct_cli *cli, int at, const char *fmt, va_list ap)
     }
     oct_buf_free(&clean);
     oct_buf_free(&lines);
+}
+
+static void vsay(oct_cli *cli, int at, const char *fmt, va_list ap)
+{
+    char text[1600];
+    vsnprintf(text, sizeof text, fmt, ap);
+    say_text(cli, at, text);
 }
 
 void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...)
@@ -112,14 +117,16 @@ static void say_error(oct_cli *cli, oct_status s, const oct_err *err)
 {
     const char *text = err && err->status != OCT_OK && err->text[0] ? err->text : oct_status_name(s);
     say_head(cli, "", OCT_STYLE_ERROR);
-    say(cli, "%s\n", text);
-    if (err && err->status != OCT_OK && err->hint[0])
-        say(cli, "  hint: %s\n", err->hint);
-    else if (s == OCT_EUSAGE)
+    say_text(cli, (int)strlen(cli->name) + 2, text);
+    if (err && err->status != OCT_OK && err->hint[0]) {
+        say(cli, "  hint: ");
+        say_text(cli, (int)strlen("  hint: "), err->hint);
+    } else if (s == OCT_EUSAGE) {
         say(cli, "  hint: '%s%s%s --help' shows the options\n", cli->name, cli->command ? " " : "",
             cli->command ? cli->command->name : "");
-    else if (s == OCT_EINTERNAL)
+    } else if (s == OCT_EINTERNAL) {
         say(cli, "  hint: this is a fault of the program, not of your input; please report it with the command\n");
+    }
 }
 
 static bool is_broken_pipe(FILE *out)

@@ -272,16 +272,18 @@ void oct_cli_help_text(const oct_cli *cli, oct_buf *b, int width, bool all)
     oct_buf_printf(b, "\nThe manual, %s(1), says more and lists the exit codes.\n", cli->name);
 }
 
-void oct_cli_list_text(const oct_cli_live *l, oct_buf *b)
+void oct_cli_list_text(const oct_cli_live *l, oct_buf *b, int width)
 {
     const char *name, *summary;
     int w = 0;
     for (size_t i = 0; (name = l->o.names(i, &summary)); i++)
         w = (int)strlen(name) > w ? (int)strlen(name) : w;
     for (size_t i = 0; (summary = NULL, name = l->o.names(i, &summary)); i++) {
-        if (summary)
-            oct_buf_printf(b, "%-*s  %s\n", w, name, summary);
-        else
-            oct_buf_printf(b, "%s\n", name);
+        oct_buf_puts(b, name);
+        if (summary) {
+            oct_buf_printf(b, "%*s", w + 2 - (int)strlen(name), "");
+            oct_text_wrap(b, summary, w + 2, w + 2, width);
+        }
+        oct_buf_puts(b, "\n");
     }
 }

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,7 +194,8 @@ static oct_status set_names(parse *p, oct_cli_live *l, const char *value, oct_er
 static oct_status print_list(parse *p, const oct_cli_live *l, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
-    oct_cli_list_text(l, &b);
+    const int width = oct_term_width(p->cli->out);
+    oct_cli_list_text(l, &b, width ? width : INT_MAX);
     oct_status s = b.failed ? oct_nomem(err) : OCT_OK;
     fputs(oct_buf_str(&b), p->cli->out);
     oct_buf_free(&b);
@@ -380,7 +382,8 @@ static oct_status usage_hint(const oct_cli *cli, oct_err *err)
 {
     oct_buf usage = OCT_BUF_INIT;
     oct_cli_usage(cli, &usage);
-    oct_hint(err, "usage: %s", oct_buf_str(&usage));
+    oct_hint(err, "usage: %s; '%s%s%s --help' says more", oct_buf_str(&usage), cli->name, cli->command ? " " : "",
+             cli->command ? cli->command->name : "");
     oct_buf_free(&usage);
     return OCT_EUSAGE;
 }

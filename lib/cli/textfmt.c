@@ -1,6 +1,7 @@
 /* lib/cli: width and wrapping of texts. */
 #include "cli/textfmt.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -140,6 +141,17 @@ void oct_print_hanging(FILE *f, const char *head, int indent, const char *text, 
     fputc('\n', f);
     oct_buf_free(&clean);
     oct_buf_free(&lines);
+}
+
+void oct_print_line(FILE *f, const char *head, int indent, const char *fmt, ...)
+{
+    char text[4096];
+    const int width = oct_term_width(f);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    oct_print_hanging(f, head, indent, text, width ? width : INT_MAX);
 }
 
 /* The length of the next word of a command, with what is quoted in it, as oct_quote writes it. */

@@ -30,6 +30,9 @@ void oct_text_wrap(oct_buf *b, const char *s, int at, int indent, int width);
 /* Prints a paragraph, safe as by oct_print, in lines of at most `width` columns, and a newline; all lines begin at
  * column `indent`, the first behind a head (NULL: none) of at most that many columns. */
 void oct_print_hanging(FILE *f, const char *head, int indent, const char *text, int width);
+/* The same for a text that is formatted, of at most 4000 bytes, in lines of the terminal's width; in one line where f
+ * leads to no terminal. */
+void oct_print_line(FILE *f, const char *head, int indent, const char *fmt, ...) OCT_PRINTF(4, 5);
 /* Prints a command of the shell, in lines of at most `width` columns where its words allow that: it is cut between
  * options, never within a word or between an option and its value, and continues behind a backslash. */
 void oct_print_command(FILE *f, const char *command, int indent, int width);

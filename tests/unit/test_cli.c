@@ -244,15 +244,20 @@ TEST(mistakes_are_explained)
         "qtest: unexpected argument 'm'\n  hint: samples are given with --data, a pattern in quotes, so that it arrives whole: --data 'd/*.npy'\n");
     expect_usage(
         "merge|a|-o|b",
-        "qtest: 1 TABLE given, at least 2 needed\n  hint: usage: qtest merge TABLE... --output FILE [options]\n");
-    expect_usage("merge|a|b",
-                 "qtest: --output is missing\n  hint: usage: qtest merge TABLE... --output FILE [options]\n");
+        "qtest: 1 TABLE given, at least 2 needed\n  hint: usage: qtest merge TABLE... --output FILE [options]; 'qtest merge --help' says more\n");
+    expect_usage(
+        "merge|a|b",
+        "qtest: --output is missing\n  hint: usage: qtest merge TABLE... --output FILE [options]; 'qtest merge --help' says more\n");
     expect_usage("a|b", "qtest: unexpected argument 'b'\n  hint: a file to write is named with -o: -o b\n");
     expect_usage("a|/", "qtest: unexpected argument '/'\n  hint: 'qtest --help' shows the options\n");
     expect_usage("a|-o|x|b", "qtest: unexpected argument 'b'\n  hint: 'qtest --help' shows the options\n");
-    expect_usage("", "qtest: MODEL is missing\n  hint: usage: qtest MODEL [options]\n");
-    expect_usage("pair|a", "qtest: SECOND is missing\n  hint: usage: qtest pair FIRST SECOND [options]\n");
-    expect_usage("pair", "qtest: FIRST is missing\n  hint: usage: qtest pair FIRST SECOND [options]\n");
+    expect_usage("", "qtest: MODEL is missing\n  hint: usage: qtest MODEL [options]; 'qtest --help' says more\n");
+    expect_usage(
+        "pair|a",
+        "qtest: SECOND is missing\n  hint: usage: qtest pair FIRST SECOND [options]; 'qtest pair --help' says more\n");
+    expect_usage(
+        "pair",
+        "qtest: FIRST is missing\n  hint: usage: qtest pair FIRST SECOND [options]; 'qtest pair --help' says more\n");
     static const char *const plain[][2] = {
         { "m|--drop=0x1|-dx", "--drop: '0x1' is not a number" },
         { "m|--drop=inf|-dx", "--drop: inf is not between 0 and 1" },

@@ -61,7 +61,7 @@ static oct_status print(const oct_item *report, bool every, FILE *f, oct_err *er
 /* A row for each target. */
 static oct_status print_targets(const oct_item *const *report, size_t n, FILE *f, oct_err *err)
 {
-    oct_table *t = oct_table_of("lrrrl", (const char *[]){ "target", "layers int8", "work int8", "traps", "" });
+    oct_table *t = oct_table_of("lrrrl", (const char *[]){ "target", "layers int8", "work int8", "traps", "verdict" });
     for (size_t i = 0; i < n; i++) {
         const oct_item *r = report[i], *traps = oct_item_at(r, "traps");
         const double share = oct_item_number(r, "integer_share");

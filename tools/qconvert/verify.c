@@ -7,11 +7,12 @@
 static void print(const oct_item *report, FILE *f)
 {
     const oct_item *inputs = oct_item_at(report, "inputs");
-    oct_print(f, "verified: %s is, to its last byte (%lld), what octet %s makes of:\n", oct_item_text(report, "model"),
-              (long long)oct_item_whole(report, "bytes"), oct_item_text(report, "version"));
+    oct_print_line(f, "", 0,
+                   "verified: %s is, to its last byte (%lld), what octet %s makes of:", oct_item_text(report, "model"),
+                   (long long)oct_item_whole(report, "bytes"), oct_item_text(report, "version"));
     for (const oct_item *x = NULL; (x = oct_item_next(inputs, x));)
-        oct_print(f, "  %s\n", oct_item_text(x, "text"));
-    oct_print(f, "  command %s\n", oct_item_text(report, "command"));
+        oct_print_line(f, "", 2, "%s", oct_item_text(x, "text"));
+    oct_print_line(f, "", 2, "command %s", oct_item_text(report, "command"));
 }
 
 static oct_status write_reports(oct_cli *cli, const char *statement, oct_status same, const oct_item *report,

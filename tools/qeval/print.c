@@ -32,6 +32,19 @@ static const char *title_of(char dst[24], size_t k, size_t n)
     return dst;
 }
 
+/* Whether the names of several models can head their columns on this terminal. */
+static bool names_fit(const oct_item *report, FILE *f)
+{
+    enum { FIRST = 14, GAP = 2, NARROW = 10, PAPER = 80 };
+    const int have = oct_term_width(f);
+    int width = FIRST;
+    for (const oct_item *k = NULL; (k = oct_item_next(models_of(report), k));) {
+        const int name = oct_utf8_width(name_of(k));
+        width += GAP + (name > NARROW ? name : NARROW);
+    }
+    return width <= (have ? have : PAPER);
+}
+
 static const char *value_text(char dst[48], const oct_item *metric, double v)
 {
     char num[32];
@@ -101,19 +114,19 @@ static void score_rows(oct_table *t, const oct_item *report, bool every)
 }
 
 /* If several models are compared with the float model: a line below the table for each metric and model, with the
- * difference, and one for its speed. */
-static void print_drops(const oct_item *report, FILE *f)
+ * difference, and one for its speed; but for every, without what the verdict and the table have said. */
+static void print_drops(const oct_item *report, bool every, FILE *f)
 {
     const oct_item *metrics = oct_item_at(report, "metrics");
     if (only_quant(report))
         return;
     for (const oct_item *k = NULL; (k = oct_item_next(models_of(report), k));) {
         for (const oct_item *m = NULL; (m = oct_item_next(metrics, m));)
-            if (!oct_item_true(m, "relative") && drop_of(k, m))
-                oct_print(f, "%s, %s: %s\n", name_of(k), oct_item_text(m, "name"),
-                          oct_item_text(drop_of(k, m), "text"));
-        if (oct_item_at(k, "speed"))
-            oct_print(f, "%s, latency: %s\n", name_of(k), oct_item_text(k, "speed.text"));
+            if (!oct_item_true(m, "relative") && drop_of(k, m) && (every || m != qeval_counting(report, k)))
+                oct_print_line(f, "", 0, "%s, %s: %s", name_of(k), oct_item_text(m, "name"),
+                               oct_item_text(drop_of(k, m), "text"));
+        if (every && oct_item_at(k, "speed"))
+            oct_print_line(f, "", 0, "%s, latency: %s", name_of(k), oct_item_text(k, "speed.text"));
     }
 }
 
@@ -210,6 +223,20 @@ static void latency_rows(oct_table *t, const oct_item *report, bool every)
                        threads == 1 ? "" : "s");
 }
 
+/* Of several models, how much faster than float each is, where that is known. */
+static void speed_row(oct_table *t, const oct_item *report)
+{
+    if (only_quant(report) || !oct_item_is_any(oct_item_at(report, "float.latency_ms")))
+        return;
+    oct_table_row(t);
+    oct_table_cell(t, "times faster");
+    for (const oct_item *k = NULL; (k = oct_item_next(models_of(report), k));)
+        if (oct_item_at(k, "speed.median"))
+            oct_table_cell(t, "%.2f", oct_item_number(k, "speed.median"));
+        else
+            oct_table_cell(t, "%s", oct_item_at(k, "speed") ? "?" : "");
+}
+
 static void bytes_row(oct_table *t, const oct_item *report, const char *title, const char *member, const char *better,
                       const char *worse)
 {
@@ -272,11 +299,15 @@ static oct_status print_summary(const oct_item *report, bool every, FILE *f, oct
     oct_table *t = oct_table_create();
     oct_table_column(t, "", OCT_LEFT);
     for (size_t k = 0; k < n; k++)
-        oct_table_column(t, title_of(title, k, n), OCT_RIGHT);
+        oct_table_column(t,
+                         n > 2 && names_fit(report, f) ? name_of(oct_item_of(models_of(report), k))
+                                                       : title_of(title, k, n),
+                         OCT_RIGHT);
     if (n == 2)
         oct_table_column(t, "difference", OCT_LEFT);
     score_rows(t, report, every);
     latency_rows(t, report, every);
+    speed_row(t, report);
     bytes_row(t, report, "size", "size_bytes", "smaller", "larger");
     bytes_row(t, report, "memory", "peak_bytes", "less", "more");
     layers_rows(t, report);
@@ -427,27 +458,41 @@ static void print_advice(const oct_item *layers, FILE *f)
     oct_buf_free(&b);
 }
 
-/* The worst layers in a sentence. */
-static void print_worst_layers(const oct_item *report, const oct_item *model, FILE *f)
+/* The worst layers of a model: "conv1 (Conv) 20.1 dB alone, ...". */
+static void put_worst_layers(const oct_item *model, int most, oct_buf *b)
 {
     const oct_item *layers = oct_item_at(model, "layers"), *l = NULL;
     char db[TOOL_CELL];
-    oct_buf b = OCT_BUF_INIT;
-    if (!only_quant(report))
-        oct_buf_printf(&b, "%s: ", name_of(model));
-    for (int i = 0; i < WORST && (l = oct_item_next(layers, l)); i++) {
+    for (int i = 0; i < most && (l = oct_item_next(layers, l)); i++) {
         const bool own = oct_item_at(l, "own_sqnr_db") != NULL;
-        oct_buf_printf(&b, "%s%s (%s) %s%s", i ? ", " : "", oct_item_text(l, "name"), oct_item_text(l, "op"),
+        oct_buf_printf(b, "%s%s (%s) %s%s", i ? ", " : "", oct_item_text(l, "name"), oct_item_text(l, "op"),
                        tool_db_cell(db, l, own ? "own_sqnr_db" : "sqnr_db"), own ? i ? "" : " alone" : " in all");
     }
-    oct_buf_puts(&b, ".");
-    tool_print_item("Worst", oct_buf_str(&b), f);
-    oct_buf_free(&b);
-    print_advice(layers, f);
 }
 
-static oct_status print_layers(const oct_item *report, const oct_item *model, bool all, bool every, FILE *f,
-                               oct_err *err)
+/* In a sentence: those of the only model, or the worst one of each of several. */
+static void print_worst_layers(const oct_item *report, FILE *f)
+{
+    const oct_item *models = models_of(report);
+    oct_buf b = OCT_BUF_INIT;
+    for (const oct_item *k = oct_item_next(models, NULL); (k = oct_item_next(models, k));) {
+        if (!oct_item_count(oct_item_at(k, "layers"), ""))
+            continue;
+        oct_buf_puts(&b, b.len ? "; " : "");
+        if (!only_quant(report))
+            oct_buf_printf(&b, "%s: ", name_of(k));
+        put_worst_layers(k, only_quant(report) ? WORST : 1, &b);
+    }
+    if (b.len) {
+        oct_buf_puts(&b, ".");
+        tool_print_item("Worst", oct_buf_str(&b), f);
+    }
+    oct_buf_free(&b);
+    if (only_quant(report)) /* of several, the last command asks about one */
+        print_advice(oct_item_at(only_quant(report), "layers"), f);
+}
+
+static oct_status print_layers(const oct_item *report, const oct_item *model, bool all, FILE *f, oct_err *err)
 {
     static const tool_column column[] = { { "layer", "name", NULL },
                                           { "op", "op", NULL },
@@ -463,10 +508,6 @@ static oct_status print_layers(const oct_item *report, const oct_item *model, bo
     char count[32];
     if (!oct_item_count(layers, ""))
         return OCT_OK;
-    if (!all && !every) {
-        print_worst_layers(report, model, f);
-        return OCT_OK;
-    }
     oct_print(f, "\n%s%s%s (%s samples)\n", all ? "layers" : "worst layers", many ? " of " : "",
               many ? name_of(model) : "", oct_fmt_count(count, oct_item_whole(report, "layer_samples")));
     OCT_TRY(tool_print_rows(layers, all ? SIZE_MAX : WORST, column, OCT_COUNT(column), f, err));
@@ -639,7 +680,7 @@ static void print_head(const oct_item *report, bool every, FILE *f)
     const int64_t samples = oct_item_whole(report, "samples"), bad = oct_item_whole(report, "bad_samples");
     char text[128], count[32], title[24];
     size_t i = 0, n = oct_item_count(models, "");
-    every |= n != 2;
+    every |= n < 2 || (n > 2 && !names_fit(report, f));
     for (const oct_item *k = NULL; every && (k = oct_item_next(models, k));)
         oct_print(f,
                   n == 2 && !i ? "%s %s, "
@@ -672,7 +713,7 @@ oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, bool
     qeval_print_verdict(report, f);
     print_head(report, every, f);
     OCT_TRY(print_summary(report, every, f, err));
-    print_drops(report, f);
+    print_drops(report, every, f);
     if (every)
         print_method(report, f);
     print_gates(report, every, f);
@@ -680,8 +721,11 @@ oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, bool
         oct_print(f, "\n");
     for (size_t k = 1; k < n; k++) {
         OCT_TRY(print_outputs(report, oct_item_of(models, k), every, f, err));
-        OCT_TRY(print_layers(report, oct_item_of(models, k), all_layers, every, f, err));
+        if (all_layers || every)
+            OCT_TRY(print_layers(report, oct_item_of(models, k), all_layers, f, err));
     }
+    if (!all_layers && !every)
+        print_worst_layers(report, f);
     for (size_t k = 0; k < n; k++)
         OCT_TRY(print_device(report, oct_item_of(models, k), all_layers || every, f, err));
     for (size_t k = n > 1 ? 1 : 0; k < n; k++)

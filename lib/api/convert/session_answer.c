@@ -408,7 +408,7 @@ static void put_floats(answer *a)
         x->n = 0;
     }
     if (n > shown) {
-        oct_buf_printf(&a->text, "%zu more reasons: -v shows them.", n - shown);
+        oct_buf_printf(&a->text, "%zu more reason%s: -v shows all.", n - shown, n - shown == 1 ? "" : "s");
         end_item(a, "float");
     }
     if (c->n_floats) {

@@ -210,7 +210,8 @@ static void put_groups(answer *a, group *g, size_t n, const char *about)
         end_item(a, about);
     }
     if (n > SHOWN_GROUPS) {
-        oct_buf_printf(&a->text, "%zu more reasons: -v shows them.", n - SHOWN_GROUPS);
+        oct_buf_printf(&a->text, "%zu more reason%s: -v shows all.", n - SHOWN_GROUPS,
+                       n - SHOWN_GROUPS == 1 ? "" : "s");
         end_item(a, about);
     }
 }
