@@ -88,7 +88,7 @@ def contents(kind, source, build, licenses, version, tag):
     name = NAMES[kind][0]
     info, data = f"{name}-{version}.dist-info", f"{name}-{version}.data"
     module = source / ("python/octet" if kind == "octet" else f"packaging/provider/{name}")
-    files = [(f"{module.name}/{p.name}", p.read_bytes(), False) for p in sorted([*module.glob("*.py"), *module.glob("py.typed")])]
+    files = [(f"{module.name}/{p.relative_to(module).as_posix()}", p.read_bytes(), False) for p in sorted([*module.rglob("*.py"), *module.glob("py.typed")])]
     files.append((f"{module.name}/{Path(PROVIDER).name}", stripped(build / PROVIDER), True))
     if kind == "octet":
         files.append(("octet/liboctet.so", stripped(build / f"tools/library/liboctet.so.{version}"), True))

@@ -28,7 +28,7 @@ RENAMED = {"set": "rules", "disable_pass": "disabled_passes", "method": "methods
 # What the samples of a call have.
 OF_SAMPLES = ("preprocess", "samples", "first", "seed", "skip_bad", "states", "labels", "generate")
 # What the library has elsewhere, so that the message can say where.
-ELSEWHERE = {"isa": "call octet.use_isa(name)", "quiet": "warnings go to standard error, and are in the result", "verbose": "the result has all details",
+ELSEWHERE = {"isa": "call octet.use_isa(name)", "quiet": "warnings go to standard error; they and notes are in the result", "verbose": "the result has all details",
              "check": "compare what octet.Model(model)(...) returns with what is wanted", "as": "in Python it is as_",
              "outputs": "octet.Model(model)(...) returns them"}
 
@@ -90,9 +90,12 @@ def _check_known(unknown, known):
         raise Error(f"there is no option --{name.replace('_', '-')}", 2, hint)
 
 
-def _warn(is_warning, text):
+def _hear(is_warning, text, notes):
+    """Warnings are printed, and are in the report; notes are kept for the result."""
     if is_warning:
         print(f"octet: warning: {text}", file=sys.stderr)
+    elif text not in notes:
+        notes.append(text)
 
 
 def _shard(value):
@@ -115,12 +118,13 @@ def _put_model(options, model):
     options.c.model_data, options.c.model_size = options.bytes(content)
 
 
-def _put_samples(options, call, data, folder):
+def _put_samples(options, call, data, folder, of):
     if inputs.is_indexed(data):
         options.kept.append(inputs.giver(data, call.guard))
         options.c.samples.get, options.c.samples.count = options.kept[-1], len(data)
     else:
-        options.c.samples.data = options.texts(inputs.specs(data, folder))
+        most = of.get("samples") if of.get("first") else None
+        options.c.samples.data = options.texts(inputs.specs(data, folder, most if isinstance(most, int) and most > 0 else None))
 
 
 def _options_of(function, options):
@@ -172,13 +176,14 @@ def _run(word, kind, given, fill, make, function=None):
         call = Call(place)
         options = _Options(kind, getattr(lib, f"octet_{word}_init"))
         names = _Names(folder)
-        told = MESSAGE(call.guard(lambda _, is_warning, text: _warn(is_warning, names.plain(text.decode("utf-8", "replace")))))
+        notes = []
+        told = MESSAGE(call.guard(lambda _, is_warning, text: _hear(is_warning, names.plain(text.decode("utf-8", "replace")), notes)))
         shown = PROGRESS(call.guard(lambda _, what, done, total: of.progress(what.decode(), done, total))) if of.progress else PROGRESS()
         page = str(Path(folder, "page.html")) if of.html is True else of.html or None
         if page:
             options.set("html", page)
         if of.data is not None:
-            _put_samples(options, call, of.data, folder)
+            _put_samples(options, call, of.data, folder, of.options)
         if "labels" in of.options:
             of.options["labels"] = inputs.labels_of(of.options["labels"], folder)
         if "shard" in of.options:
@@ -199,6 +204,7 @@ def _run(word, kind, given, fill, make, function=None):
                     Path(os.fsdecode(of.json)).write_bytes(text.encode("utf-8", "surrogateescape"))
                 html = Path(os.fsdecode(page)).read_text(encoding="utf-8") if page and os.path.exists(page) else None
                 made = make(_json.loads(text), html, _take_bytes(result))
+                made.notes = notes
         finally:
             lib.octet_result_free(result)
         if status:

@@ -1,7 +1,10 @@
 """What users give: names of files, models, samples and labels; and what the library takes."""
 import glob
 import inspect
+import itertools
 import os
+import shutil
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -136,14 +139,26 @@ def _write(path, arrays):
     return str(path)
 
 
-def _write_all(path, arrays):
-    """A file for each of them. A pattern of their names."""
-    count = 0
-    for one in arrays:
+# Of samples that come one after the other: so many, or so many bytes, may be without an end, which is said; more must be. Nor may they fill a disk.
+MANY, MANY_BYTES, MOST = 10_000, 4 << 30, 1_000_000
+
+
+def _write_all(path, arrays, most=None):
+    """A file for each of them, or of the first `most`. A pattern of their names."""
+    count = size = 0
+    room, said = shutil.disk_usage(path.parent).free // 2, False
+    for one in itertools.islice(arrays, most):
         if not isinstance(one, dict) and not is_array(one):
             raise TypeError(f"samples are arrays, or dictionaries of arrays by the names of inputs; {type(one).__name__} is neither")
-        _write(path.with_name(f"{path.name}-{count:09}"), one)
+        size += os.path.getsize(_write(path.with_name(f"{path.name}-{count:09}"), one))
         count += 1
+        so_far = f"data has given {count:,} samples, {size / 1e6:,.0f} MB, and has not ended"
+        hint = "samples=N with first=True takes the first N; so does itertools.islice(data, N)"
+        if count >= MOST or size > room:
+            raise Error(f"{so_far}: " + ("that is too much" if count >= MOST else f"{path.parent.parent} is half full of them"), 2, hint)
+        if not said and (count >= MANY or size >= MANY_BYTES):
+            said = True
+            print(f"octet: warning: {so_far}: is it endless? {hint}", file=sys.stderr)
     if not count:
         raise Error("there are no samples: what was given as data is empty", 2, "")
     return f"{glob.escape(str(path))}-*"
@@ -155,7 +170,7 @@ def _read(reader):
         yield one
 
 
-def _spec(value, folder):
+def _spec(value, folder, most):
     """Samples as the library names them: arrays become files."""
     path = Path(folder, f"samples{len(os.listdir(folder))}")
     if isinstance(value, type) or inspect.isfunction(value):
@@ -165,26 +180,26 @@ def _spec(value, folder):
     if isinstance(value, dict) or is_array(value):
         return _write(path, value)
     if hasattr(value, "get_next"):
-        return _write_all(path, _read(value))
+        return _write_all(path, _read(value), most)
     if is_name(value):
         name = os.fsdecode(value)
         return f"./{name}" if name.startswith("pipe:") else name
     if isinstance(value, (list, tuple)):
         return _write(path, np.asarray(value))
     if hasattr(value, "__iter__"):
-        return _write_all(path, value)
+        return _write_all(path, value, most)
     raise TypeError(f"data cannot be {_what(value)}: give arrays, a dictionary or a list of arrays, an iterator, or names of files")
 
 
-def specs(data, folder):
-    """All samples of data=, as texts."""
+def specs(data, folder, most=None):
+    """All samples of data=, as texts. most: of what comes one after the other no more are asked for."""
     if not isinstance(data, (list, tuple)) or not data:
-        return [_spec(data, folder)]
+        return [_spec(data, folder, most)]
     if all(isinstance(one, dict) or is_array(one) for one in data):
         return [_write_all(Path(folder, f"samples{len(os.listdir(folder))}"), data)]
     if any(isinstance(one, (int, float, list, tuple)) for one in data):
-        return [_spec(data, folder)]
-    return [_spec(one, folder) for one in data]
+        return [_spec(data, folder, most)]
+    return [_spec(one, folder, most) for one in data]
 
 
 def is_indexed(data):

@@ -106,14 +106,15 @@ class Command:
 class Result(Mapping):
     """The report of a call: as a mapping, of the keys that the JSON report of the command has (share/schema); and as attributes.
 
-    report: the same as a dictionary. text: a summary in one sentence, or "". warnings: texts. report_html: the page for a browser, where html= asked for
-    one, else None."""
+    report: the same as a dictionary. text: a summary in one sentence, or "". warnings: texts. notes: what the commands say on the way, such as how samples
+    were prepared, and that arrays were turned. report_html: the page for a browser, where html= asked for one, else None."""
 
     report: Dict[str, Any]
     report_html: Optional[str]
+    notes: List[str]
 
     def __init__(self, report: Dict[str, Any], report_html: Optional[str] = None) -> None:
-        self.report, self.report_html = report, report_html
+        self.report, self.report_html, self.notes = report, report_html, []
 
     def __getitem__(self, key: str) -> Any:
         return self.report[key]

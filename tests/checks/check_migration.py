@@ -275,6 +275,17 @@ for name in ("quantize_static", "quantize_dynamic", "quant_pre_process", "quanti
     wanted = [n for n in inspect.signature(getattr(theirs, name)).parameters]
     ours = [n for n in inspect.signature(getattr(q, name)).parameters]
     assert ours[:len(wanted)] == wanted or set(ours) - set(wanted) == {"calibration_cache_path"}, (name, wanted, ours)
+import importlib, subprocess, sys
+for module, names in (("calibrate", "CalibrationDataReader CalibrationMethod"), ("quant_utils", "QuantFormat QuantType QuantizationMode"),
+                      ("quantize", "quantize quantize_static quantize_dynamic StaticQuantConfig DynamicQuantConfig"),
+                      ("shape_inference", "quant_pre_process"), ("preprocess", "quant_pre_process")):
+    for name in names.split(): # in the modules where ONNX Runtime has them
+        there = importlib.import_module("onnxruntime.quantization." + module)
+        assert hasattr(there, name) and getattr(importlib.import_module("octet.quantization." + module), name) is getattr(q, name), (module, name)
+for status, given in ((0, "model.onnx"), (3, "none.onnx")):
+    done = subprocess.run([sys.executable, "-m", "octet.quantization.preprocess", "--input", given, "--output", "p.onnx", "--skip_optimization", "True", "--auto_merge"],
+                          capture_output=True, text=True)
+    assert done.returncode == status and ("p.onnx" in done.stdout or "No such file" in done.stderr), done
 for name in ("QuantType", "QuantFormat", "CalibrationMethod"):
     assert {e.name: e.value for e in getattr(theirs, name)} == {e.name: e.value for e in getattr(q, name)}, name
 import onnx

@@ -386,6 +386,37 @@ try:
 except AttributeError:
     pass
 """,
+    "notes_are_kept": """
+picture = model([h.make_node("Conv", ["p", "w"], ["y"], name="conv")], [values("p", "N", 3, 8, 8)], [values("y", "N", 4, 8, 6)],
+                [nh.from_array(np.random.default_rng(0).normal(size=(4, 3, 1, 3)).astype("f4"), "w")])
+turned = np.random.default_rng(2).random((32, 8, 8, 3)).astype("f4")
+got = octet.convert(picture, turned)
+assert any("height, width, channels" in n and "turned" in n for n in got.notes) and got.notes[0].startswith("preprocessing: input 'p'"), got.notes
+assert not any("turned" in n for n in octet.convert(picture, turned.transpose(0, 3, 1, 2)).notes) and pickle.loads(pickle.dumps(got)).notes == got.notes
+same = octet.convert(picture, turned.transpose(0, 3, 1, 2))
+assert same.model == got.model
+assert octet.calibrate(picture, turned, "p.calib").notes and octet.evaluate(picture, got, data=turned, latency=False).notes
+""",
+    "samples_without_an_end": """
+asked = 0
+def forever():
+    global asked
+    while True:
+        asked += 1
+        yield x[asked % 64:asked % 64 + 1]
+got = octet.calibrate("net.onnx", forever(), "t.calib", samples=20, first=True)
+assert got.samples == asked == 20, (got.samples, asked)
+assert octet.convert("net.onnx", forever(), samples=30, first=True, in_memory=True).model and asked == 50, asked
+from octet import _inputs
+_inputs.MANY, _inputs.MOST = 40, 100
+asked = 0
+refused(lambda: octet.convert("net.onnx", forever(), in_memory=True), "100 samples", "has not ended", "samples=N with first=True", status=2)
+assert asked == 100
+_inputs.shutil.disk_usage = lambda _: type("Usage", (), {"free": 4000}) # a disk that is nearly full
+asked = 0
+refused(lambda: octet.convert("net.onnx", forever(), in_memory=True), "half full", status=2)
+assert asked == 2000 // (128 + 32) + 1 # a file has a head of 128 bytes and eight floats
+""",
     "several_targets": """
 made = octet.convert_targets("net.onnx", x, targets=["octet", "trt", "qnn"], output="t.TARGET.onnx")
 assert [t.target for t in made.targets] == ["octet", "tensorrt", "qnn"], made.targets

@@ -1,100 +1,15 @@
-"""The functions of onnxruntime.quantization, made by Octet: one import is changed, and scripts run as they are.
-
-    from octet.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
-
-Names, arguments and their order are ONNX Runtime's. What Octet decides from samples or by the target is accepted and left to it: per_channel, the signs of
-8-bit types, calibrate_method, calibration_providers, use_external_data_format. The model is made for ONNX Runtime on this machine's processor; with
-reduce_range for any x86-64 processor, where 16-bit sums must not saturate; with 16-bit activations for QNN. Arguments that ask for something that these calls
-cannot give raise octet.Error, whose hint says how octet.convert does it. The functions return what octet.convert returns.
-"""
-import abc
-import enum
+"""quantize_static, quantize_dynamic, and quantize with their configurations."""
 import os
 import re
 from typing import Any, Dict, List, Optional, Sequence, Union
 
-from ._call import Error
-from ._calls import convert
-from ._results import Conversion
-
-__all__ = ["CalibrationDataReader", "CalibrationMethod", "DynamicQuantConfig", "QuantFormat", "QuantType", "QuantizationMode", "StaticQuantConfig",
-           "quant_pre_process", "quantize", "quantize_dynamic", "quantize_static"]
+from .._call import Error
+from .._calls import convert
+from .._results import Conversion
+from .calibrate import CalibrationMethod
+from .quant_utils import QuantFormat, QuantType
 
 Model = Union[str, "os.PathLike[str]", Any] # Any: onnx.ModelProto
-
-
-class _Named(enum.Enum):
-    def __str__(self) -> str:
-        return self.name
-
-    @classmethod
-    def from_string(cls, name: str) -> "_Named":
-        """The value of that name."""
-        try:
-            return cls[name]
-        except KeyError:
-            raise ValueError(f"{name!r} is none of {', '.join(cls.__members__)}") from None
-
-
-class QuantType(_Named):
-    """Types of quantized values."""
-    QInt8 = 0
-    QUInt8 = 1
-    QFLOAT8E4M3FN = 2
-    QInt16 = 3
-    QUInt16 = 4
-    QInt4 = 5
-    QUInt4 = 6
-
-
-class QuantFormat(_Named):
-    """How quantization is written."""
-    QOperator = 0
-    QDQ = 1
-
-
-class CalibrationMethod(_Named):
-    """Accepted; Octet measures which way to choose ranges suits the model."""
-    MinMax = 0
-    Entropy = 1
-    Percentile = 2
-    Distribution = 3
-
-
-class QuantizationMode(_Named):
-    """Which operators are written."""
-    IntegerOps = 0
-    QLinearOps = 1
-
-
-class CalibrationDataReader(abc.ABC):
-    """Gives the samples: get_next() returns a dictionary of arrays by the names of inputs, of one sample or more along axis 0; None after the last."""
-
-    @classmethod
-    def __subclasshook__(cls, subclass):
-        return callable(getattr(subclass, "get_next", None)) or NotImplemented
-
-    @abc.abstractmethod
-    def get_next(self) -> Optional[Dict[str, Any]]:
-        """The next samples."""
-        raise NotImplementedError
-
-    def __iter__(self) -> "CalibrationDataReader":
-        return self
-
-    def __next__(self) -> Dict[str, Any]:
-        one = self.get_next()
-        if one is None:
-            raise StopIteration
-        return one
-
-    def __len__(self) -> int:
-        raise NotImplementedError
-
-    def set_range(self, start_index: int, end_index: int) -> None:
-        """For readers that can give a part; Octet needs none."""
-        raise NotImplementedError
-
 
 # Keys of extra_options that say how ONNX Runtime's calibrators and quantizers work inside, or what Octet does anyway.
 _LEFT_TO_OCTET = {"CalibMaxIntermediateOutputs", "CalibMovingAverage", "CalibMovingAverageConstant", "CalibPercentile", "CalibStridedMinMax",
@@ -234,23 +149,6 @@ def quantize_dynamic(model_input: Model, model_output: Union[str, "os.PathLike[s
     rules = _rules("dynamic", op_types_to_quantize, nodes_to_quantize, nodes_to_exclude)
     return convert(model_input, output=model_output, target=_target(reduce_range), scheme=None if rules else "dynamic",
                    set=["any=dynamic", *rules] if rules else None)
-
-
-def quant_pre_process(input_model: Optional[Model] = None, output_model_path: Optional[Union[str, "os.PathLike[str]"]] = None,
-                      skip_optimization: bool = False, skip_onnx_shape: bool = False, skip_symbolic_shape: bool = False, auto_merge: bool = False,
-                      int_max: int = 2**31 - 1, guess_output_rank: bool = False, verbose: int = 0, save_as_external_data: bool = False,
-                      all_tensors_to_one_file: bool = False, external_data_location: Optional[str] = None, external_data_size_threshold: int = 1024,
-                      **deprecated_kwargs: Any) -> Conversion:
-    """Writes the float model with shapes, and with nodes folded as a conversion folds them. quantize_static does that itself: the step is not needed. The
-    other arguments are accepted, and change nothing: a file has external data where it would exceed 2 GB. Raises octet.Error."""
-    del skip_optimization, skip_onnx_shape, skip_symbolic_shape, auto_merge, int_max, guess_output_rank, verbose, save_as_external_data
-    del all_tensors_to_one_file, external_data_location, external_data_size_threshold
-    given = input_model if input_model is not None else deprecated_kwargs.pop("input_model_path", None)
-    if deprecated_kwargs:
-        raise TypeError(f"quant_pre_process() got an unexpected argument {next(iter(deprecated_kwargs))!r}")
-    if given is None or output_model_path is None:
-        raise TypeError("quant_pre_process() needs input_model and output_model_path")
-    return convert(given, output=output_model_path, set="any=float")
 
 
 class StaticQuantConfig:

@@ -1,0 +1,18 @@
+"""The functions of onnxruntime.quantization, made by Octet: one import is changed, and scripts run as they are.
+
+    from octet.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+Names, arguments and their order are ONNX Runtime's. What Octet decides from samples or by the target is accepted and left to it: per_channel, the signs of
+8-bit types, calibrate_method, calibration_providers, use_external_data_format. The model is made for ONNX Runtime on this machine's processor; with
+reduce_range for any x86-64 processor, where 16-bit sums must not saturate; with 16-bit activations for QNN. Arguments that ask for something that these calls
+cannot give raise octet.Error, whose hint says how octet.convert does it. The functions return what octet.convert returns.
+
+The modules of onnxruntime.quantization are here, too: calibrate, preprocess, quant_utils, quantize, shape_inference.
+"""
+from .calibrate import CalibrationDataReader, CalibrationMethod
+from .quant_utils import QuantFormat, QuantizationMode, QuantType
+from .quantize import DynamicQuantConfig, StaticQuantConfig, quantize, quantize_dynamic, quantize_static # quantize: the function, not its module
+from .shape_inference import quant_pre_process
+
+__all__ = ["CalibrationDataReader", "CalibrationMethod", "DynamicQuantConfig", "QuantFormat", "QuantType", "QuantizationMode", "StaticQuantConfig",
+           "quant_pre_process", "quantize", "quantize_dynamic", "quantize_static"]
