@@ -211,6 +211,26 @@ def check_rounding(c):
     c.hold("rounding: branches keep one matrix", sizes["branches"] < sizes["if"] + 1500, str(sizes))
 
 
+def check_compensated(c):
+    """Weights of integer layers are rounded on their inputs in a body too, and made safe from saturation as outside of it."""
+    types = {}
+    for place in ("main", "if", "branches", "loop", "scan"):
+        model, out, data = (c.folder / f"compensated.{place}.{end}" for end in ("onnx", "q.onnx", "npy"))
+        samples = bodies.two_products(model, place)
+        np.save(data, np.stack(samples[:64]))
+        want, noise = run_ort(model, samples[64:]), {}
+        for way, words in (("with", ["--threads", "1"]), ("again", ["--threads", "2"]), ("without", ["--no-method", "compensated-rounding"])):
+            report = c.convert(model, out, "--data", data, *words)
+            noise[way] = sqnr(want, run_ort(out, samples[64:]))
+            if way == "with":
+                first = constants_of(out)
+                types[place] = {layer["weights"] for layer in report["layers"] if layer["name"].endswith(("first", "second"))}
+            elif way == "again":
+                c.hold(f"compensated in {place}: the same with two threads", constants_of(out) == first)
+        c.hold(f"compensated in {place}: better than to the nearest", noise["with"] > noise["without"] + 1, f"{noise['without']:.1f} dB, then {noise['with']:.1f} dB")
+    c.hold("compensated: weights are safe in bodies as outside", all(t == types["main"] for t in types.values()), str(types))
+
+
 def constants_of(path):
     return sorted(t.raw_data for t in onnx.load(path).graph.initializer)
 
@@ -333,6 +353,7 @@ def main():
         check_halves(c)
         check_forecast(c)
         check_rounding(c)
+        check_compensated(c)
         check_inside(c)
         check_delicate(c)
         check_moved(c)

@@ -1,7 +1,8 @@
 /* Rounds weights so that their errors compensate each other at the layer's output (ldlq.h), instead of rounding each to
  * the nearest value.
  *
- * Layers (rounding_layers.c) are rounded on inputs of the float model (rounding_inputs.c), by gptq_rounding.c. A
+ * Layers (rounding_layers.c), those of bodies too, are rounded on inputs of the float model (rounding_inputs.c,
+ * rounding_bodies.c), by gptq_rounding.c. A
  * second method, rounding_learned.c, continues from that result. This file distributes the work among threads, and has
  * the methods. Scales do not change, except for safe pairs. Decisions that are made again keep these weights
  * (weights.c).
@@ -83,6 +84,17 @@ static oct_status make_places(rounder *r, rlayer *x, oct_err *err)
     return oct_own_steps(r->j, x->node, x->own, err);
 }
 
+/* Whether fewer than half of the samples run the body that holds a layer. Weights that fit a few rows lose on others.
+ */
+static bool is_rare(const rounder *r, const rlayer *x)
+{
+    const size_t parts = r->s->n_samples * x->n_member;
+    size_t n = 0;
+    for (size_t i = 0; i < parts; i++)
+        n += x->collected[i];
+    return r->j != r->c->job && 2 * n < parts;
+}
+
 /* Rounds layers whose inputs fit into memory together. */
 static oct_status round_some(rounder *r, oct_err *err)
 {
@@ -90,9 +102,11 @@ static oct_status round_some(rounder *r, oct_err *err)
     for (size_t i = r->from; i < r->to && st == OCT_OK; i++)
         st = make_places(r, &r->layer[i], err);
     if (st == OCT_OK)
-        st = oct_sim_show(r->s, oct_rounder_wants(r), oct_rounder_collect, r, err);
-    for (size_t i = r->from; i < r->to && st == OCT_OK; i++)
+        st = oct_rounder_show(r, err);
+    for (size_t i = r->from; i < r->to && st == OCT_OK; i++) {
+        r->layer[i].rare = is_rare(r, &r->layer[i]);
         oct_rounder_clear_missing(r, &r->layer[i]);
+    }
     fill_queue(r);
     if (st == OCT_OK)
         oct_pool_for(r->s->core->pool, r->to - r->from, 1, round_part, r);
@@ -127,13 +141,14 @@ static double loss_of(const rlayer *x)
 /* Whether a layer gets safe pairs: they are needed, or the factor is small enough. */
 static bool takes_safe(const rounder *r, const rlayer *x)
 {
-    return x->to.bound && (oct_pairs_need(r->j, x->node) == OCT_PAIRS_SAFE_NEEDED || loss_of(x) <= r->most_lost);
+    return x->to.bound && !x->rare &&
+           (oct_pairs_need(r->j, x->node) == OCT_PAIRS_SAFE_NEEDED || loss_of(x) <= r->most_lost);
 }
 
 static const rlayer *layer_of(const rounder *r, int node)
 {
     for (size_t i = 0; i < r->n; i++)
-        if (r->layer[i].node == node)
+        if (r->layer[i].node == node && !r->layer[i].rare)
             return &r->layer[i];
     return NULL;
 }
@@ -157,16 +172,25 @@ static oct_status exchange(rounder *r, oct_err *err)
     return OCT_OK;
 }
 
-/* Rounds, and keeps the old weights. */
-static oct_status prepare_exchange(rounder *r, oct_conversion *c, oct_err *err)
+/* Rounds the layers of a graph, and keeps the old weights. */
+static oct_status prepare_graph(rounder *r, oct_err *err)
 {
-    OCT_TRY(oct_conversion_sim(c, OCT_SIM_FEW_RUNS, 0, &r->s, err));
     OCT_TRY(oct_rounder_list(r, err));
     OCT_TRY(round_all(r, err));
     if (!(r->before = oct_arena_calloc(r->a, r->j->n_nodes + 1, sizeof *r->before)))
         return oct_nomem(err);
     for (size_t i = 0; i < r->j->n_nodes; i++)
         r->before[i] = r->j->constants[i].weights[0];
+    return OCT_OK;
+}
+
+static oct_status prepare_exchange(rounder *r, oct_conversion *c, oct_err *err)
+{
+    OCT_TRY(oct_conversion_sim(c, OCT_SIM_FEW_RUNS, 0, &r->s, err));
+    if (!r->learns) /* what is learned depends on a clamp behind the layer */
+        OCT_TRY(oct_rounder_add_bodies(r, err));
+    for (rounder *x = r; x; x = x->further)
+        OCT_TRY(prepare_graph(x, err));
     return OCT_OK;
 }
 
@@ -205,13 +229,17 @@ static oct_status round_with(oct_trial *t, oct_conversion *c, oct_method_result 
     rounder *x = t->arg;
     if (!x->before)
         OCT_TRY(prepare_exchange(x, c, err));
-    x->safe = false;
-    if (t->attempt < (int)OCT_COUNT(share))
-        OCT_TRY(choose_safe(x, r->before >= FINE_DB ? MOST_LOST_FINE : MOST_LOST, share[t->attempt], err));
-    t->attempts = x->safe ? (int)OCT_COUNT(share) + 1 : 0;
-    OCT_TRY(exchange(x, err));
-    t->gain = x->safe ? -MOST_LOST_DB : 0;
-    t->enough = x->safe ? FINE_DB : 0;
+    bool safe = false;
+    for (rounder *y = x; y; y = y->further) {
+        y->safe = false;
+        if (t->attempt < (int)OCT_COUNT(share))
+            OCT_TRY(choose_safe(y, r->before >= FINE_DB ? MOST_LOST_FINE : MOST_LOST, share[t->attempt], err));
+        safe |= y->safe;
+        OCT_TRY(exchange(y, err));
+    }
+    t->attempts = safe ? (int)OCT_COUNT(share) + 1 : 0;
+    t->gain = safe ? -MOST_LOST_DB : 0;
+    t->enough = safe ? FINE_DB : 0;
     t->worth = "these weights cannot saturate sums of pairs";
     oct_conversion_changed(c);
     return OCT_OK;
@@ -219,9 +247,9 @@ static oct_status round_with(oct_trial *t, oct_conversion *c, oct_method_result 
 
 static void undo(oct_trial *t, oct_conversion *c)
 {
-    const rounder *x = t->arg;
-    for (size_t i = 0; i < x->j->n_nodes; i++)
-        x->j->constants[i].weights[0] = x->before[i];
+    for (const rounder *x = t->arg; x; x = x->further)
+        for (size_t i = 0; i < x->j->n_nodes; i++)
+            x->j->constants[i].weights[0] = x->before[i];
     oct_conversion_changed(c);
 }
 

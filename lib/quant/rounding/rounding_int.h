@@ -21,7 +21,7 @@ typedef struct rresult {
 /* One of several layers that share their weights. */
 typedef struct rmember {
     int node;
-    size_t tap;        /* the simulation's, which shows its input */
+    size_t tap;        /* that shows its input: the simulation's, or in a body the value (rounding_bodies.c) */
     oct_window window; /* for a convolution */
     int axis;          /* for a matrix product: the dimension of the input channels */
 } rmember;
@@ -40,6 +40,7 @@ typedef struct rlayer {
     bool bound;      /* pairs of the weights may have to be safe from saturation */
     float *x;        /* [groups][depth][rows], as long as the inputs are kept */
     bool *collected; /* [samples * n_member]: the rows of this sample are present */
+    bool rare;       /* it stands in a body that too few samples run: it is rounded to the nearest values */
     float *own;      /* the scales of the weights, for each channel that has one */
     oct_status status;
 } rlayer;
@@ -55,14 +56,22 @@ typedef struct rounder {
         most_lost; /* the largest ratio of noise with safe pairs to noise without, at which a layer gets safe pairs */
     bool safe;     /* try layers with safe pairs, if that costs little */
     bool learns;   /* start from the current weights */
-    size_t n, from, to; /* layers from..to are rounded now, out of n */
-    size_t *queue;      /* [n]: their order, the most work first, so that no long work starts late */
-    atomic_size_t next; /* the next in the queue */
-    bool *wanted;       /* by value: the inputs of these layers */
+    size_t n, from, to;      /* layers from..to are rounded now, out of n */
+    size_t *queue;           /* [n]: their order, the most work first, so that no long work starts late */
+    atomic_size_t next;      /* the next in the queue */
+    bool *wanted;            /* by value: the inputs of these layers */
+    struct rounder *further; /* the same for the next graph that nodes hold; NULL: there is none */
 } rounder;
 
 /* rounding_layers.c: finds the layers that will be rounded, and the form of their results. */
 oct_status oct_rounder_list(rounder *r, oct_err *err);
+
+/* rounding_bodies.c: appends a rounder for each graph that nodes of r's graph hold. */
+oct_status oct_rounder_add_bodies(rounder *r, oct_err *err);
+/* What shows a value of r's graph; OCT_NO_TAP: nothing does. */
+size_t oct_rounder_tap(const rounder *r, int value);
+/* Shows the inputs of the current layers on the samples (oct_rounder_collect). */
+oct_status oct_rounder_show(rounder *r, oct_err *err);
 
 /* rounding_inputs.c: the values that the current layers read; by value. */
 const bool *oct_rounder_wants(rounder *r);

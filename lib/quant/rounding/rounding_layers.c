@@ -16,7 +16,7 @@ static bool describe_member(const rounder *r, int id, bool kernel, rmember *m)
 {
     const oct_graph *g = r->j->g;
     const oct_node *n = &g->node[id];
-    *m = (rmember){ .node = id, .tap = oct_sim_tap(r->s, n->in[0]), .axis = oct_channel_axis(oct_op_of(g, id), n) };
+    *m = (rmember){ .node = id, .tap = oct_rounder_tap(r, n->in[0]), .axis = oct_channel_axis(oct_op_of(g, id), n) };
     return m->tap != OCT_NO_TAP &&
            (!kernel || oct_window_of_weights(n, g->value[n->in[1]].shape, &m->window, NULL) == OCT_OK);
 }
