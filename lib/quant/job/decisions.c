@@ -1,4 +1,4 @@
-/* Keeps and restores the decisions of a job. */
+/* Keeps and restores the decisions of a job, those of the graphs that its nodes hold included. */
 #include "quant/job/decisions.h"
 
 #include "quant/job/records.h"
@@ -16,7 +16,12 @@ oct_status oct_decisions_keep(const oct_qjob *j, oct_arena *a, oct_decisions *d,
     d->n_constraints = l->n;
     d->moved = j->moved;
     d->moved_channels = j->moved_channels;
-    return d->node && d->constants && d->value && (d->constraint || l->n == 0) ? OCT_OK : oct_nomem(err);
+    d->body = oct_arena_calloc(a, j->n_body + 1, sizeof *d->body);
+    if (!d->node || !d->constants || !d->value || (!d->constraint && l->n) || !d->body)
+        return oct_nomem(err);
+    for (size_t i = 0; i < j->n_body; i++)
+        OCT_TRY(oct_decisions_keep(j->body[i].job, a, &d->body[i], err));
+    return OCT_OK;
 }
 
 oct_status oct_decisions_restore(oct_qjob *j, const oct_decisions *d, oct_err *err)
@@ -26,6 +31,8 @@ oct_status oct_decisions_restore(oct_qjob *j, const oct_decisions *d, oct_err *e
     memcpy(j->value, d->value, j->n_values * sizeof *j->value);
     j->moved = d->moved;
     j->moved_channels = d->moved_channels;
+    for (size_t i = 0; i < j->n_body; i++)
+        OCT_TRY(oct_decisions_restore(j->body[i].job, &d->body[i], err));
     return oct_constraints_set(&j->constraints, d->constraint, d->n_constraints, err);
 }
 

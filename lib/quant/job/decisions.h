@@ -13,9 +13,10 @@ typedef struct oct_decisions {
     size_t n_constraints;
     double **moved;
     size_t *moved_channels;
+    struct oct_decisions *body; /* of each of the job's subgraphs */
 } oct_decisions;
 
-/* Copies the decisions of a job, without its subgraphs', into the arena. */
+/* Copies the decisions of a job and of its subgraphs into the arena. */
 oct_status oct_decisions_keep(const oct_qjob *j, oct_arena *a, oct_decisions *d, oct_err *err);
 oct_status oct_decisions_restore(oct_qjob *j, const oct_decisions *d, oct_err *err);
 
