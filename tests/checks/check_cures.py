@@ -4,7 +4,7 @@
     check_cures.py [--models N] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 Small seeded networks of kinds that 8 bits do not hold are converted with default options: values of two scales in front of every layer; such values and weights, so that stored weights lose
-as well; spectra of loud and quiet samples; layers that amplify each error. Where the conversion warns that its outputs are of little use, it has to name a command; that command, run as
+as well; layers that amplify each error; spectra of loud and quiet samples, of which dynamic layers make something of use by default. Where the conversion warns that its outputs are of little use, it has to name a command; that command, run as
 it stands, has to give a file whose outputs are of use on other samples; or, where it names a number below that, the number has to be that of the file, and no scheme may do better by more than
 a little.
 
@@ -120,7 +120,10 @@ def main():
     with Checker(args) as c:
         for kind in ("two scales", "many scales", "loud and quiet", "amplifying"):
             warned = sum([check(c, kind, seed) for seed in range(args.models)])
-            c.hold(f"{kind}: some are warned of", warned > 0, "none is: the case is too easy")
+            if kind == "loud and quiet":    # layers are dynamic by default, which check_dynamic.py judges
+                c.hold(f"{kind}: none is warned of", warned == 0, f"{warned} are")
+            else:
+                c.hold(f"{kind}: some are warned of", warned > 0, "none is: the case is too easy")
         return c.finish()
 
 

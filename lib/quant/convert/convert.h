@@ -254,10 +254,13 @@ typedef struct oct_remedy {
 /* The scheme dynamic in place of static, tried in the simulation and, where it gains there, at the outputs. */
 #define OCT_DYNAMIC_GAIN 3.0 /* dB that it must gain to be worth a word */
 typedef struct oct_dynamic_trial {
-    bool gains;           /* it gains that, and no metric that decides is worse; false also where it was not tried */
-    double sqnr;          /* dB of the outputs with it, on the samples that judge; NAN: not measured */
-    bool scaled;          /* methods for static layers have scaled the graph, which the command would not do: a guess */
-    double larger;        /* bytes of the weights with it, as a factor */
+    bool gains;    /* it would gain that, and no metric that decides is worse; false also where it was not tried */
+    double sqnr;   /* dB of the outputs with it, on the samples that judge; NAN: not measured */
+    bool scaled;   /* methods for static layers have scaled the graph, which the command would not do: a guess */
+    double larger; /* bytes of the weights with it, as a factor */
+    double better; /* dB in the simulation */
+    bool free;     /* it costs neither bytes nor time */
+    bool taken;    /* so it is the result */
     oct_eval_score score; /* with it, by the metric that decides; metric NULL: none does */
 } oct_dynamic_trial;
 

@@ -1,8 +1,10 @@
 /* Tries the scheme dynamic in place of static where the target has it for most of the weights or of the work. Samples
- * whose sizes differ much (loud and quiet spectra) have ranges of their own, which no given range fits. The trial
- * decides nothing: a warning or a notice names the option with what was measured (loss.c).
+ * whose sizes differ much (loud and quiet spectra) have ranges of their own, which no given range fits.
  *
- * It is made when all is decided, against what the methods have recovered. Then decisions are as they were. */
+ * It is made when all is decided, against what the methods have recovered. It is taken where nothing else is lost: the
+ * scheme is free, the outputs are not fine yet, the file is as large, and by all tables of costs of the target it takes
+ * as long. Then the methods that round run again. Otherwise decisions are as they were, and a warning or a notice names
+ * the option with what was measured (loss.c). */
 #include "quant/convert/convert_int.h"
 
 #include "quant/job/decisions.h"
@@ -14,7 +16,10 @@
 
 #include <string.h>
 
-#define MOST 0.5 /* share of the weights or of the multiply-accumulates that have a dynamic form */
+#define MOST 0.5      /* share of the weights or of the multiply-accumulates that have a dynamic form */
+#define FINE_DB 40    /* of the static form: above this, a gain is no reason for scales that depend on the batch */
+#define AS_LARGE 1.02 /* bytes of the weights, as a factor */
+#define AS_LONG 1.05  /* expected time, as a factor: tables are not more exact */
 
 static double count_weights(const oct_qjob *j, int id)
 {
@@ -22,46 +27,49 @@ static double count_weights(const oct_qjob *j, int id)
     return w ? (double)w->count : 0;
 }
 
-static bool has_dynamic_form(const oct_qjob *j, int id)
+static bool has_dynamic_form(const oct_qlayer *l)
 {
+    const oct_qjob *j = l->job;
+    const int id = l->node;
     const char *why;
     return oct_op_of(j->g, id) && oct_op_of(j->g, id)->dynamic && oct_layer_weights(j->g, id) &&
            !oct_row_of(j, id)->asked && oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_DYNAMIC, &why);
 }
 
-/* Whether layers that are static and could be dynamic are most of the model. */
+/* Whether layers that are static and could be dynamic are most of the model, its bodies included. */
 static bool are_most(const oct_qjob *j)
 {
     double all = 0, could = 0, all_work = 0, work = 0;
-    for (size_t i = 0; i < j->n_layer; i++) {
-        const int id = j->layer[i];
-        const bool may = oct_is_static(j, id) && has_dynamic_form(j, id);
-        all += count_weights(j, id);
-        all_work += oct_work_share(j, id);
-        could += may ? count_weights(j, id) : 0;
-        work += may ? oct_work_share(j, id) : 0;
+    for (size_t k = 0; k < j->n_all; k++) {
+        const oct_qlayer *l = &j->all[k];
+        const bool may = oct_is_static(l->job, l->node) && has_dynamic_form(l);
+        all += count_weights(l->job, l->node);
+        all_work += l->job->work[l->node];
+        could += may ? count_weights(l->job, l->node) : 0;
+        work += may ? l->job->work[l->node] : 0;
     }
     return could > 0 && (could >= MOST * all || work >= MOST * all_work);
 }
 
-/* Schemes that were asked for, or chosen for a size, have no alternative. Decisions of bodies are not kept
- * (decisions.h). */
+/* Schemes that were asked for, or chosen for a size, have no alternative. */
 static bool is_open(const oct_conversion *c)
 {
     const oct_size_limit *l = &c->o.size;
     return c->src && c->calib && !c->o.whole && !(c->fold && c->fold->trial) &&
            (c->o.job.scheme == OCT_SCHEME_AUTO || c->o.job.scheme == OCT_SCHEME_STATIC) && !l->bytes &&
-           !(l->share > 0) && !(l->bits > 0) && !oct_no_running(c) && c->job->n_body == 0 && are_most(c->job);
+           !(l->share > 0) && !(l->bits > 0) && !oct_no_running(c) && are_most(c->job);
 }
 
 /* Bytes of the weights as they are placed, without scales. */
 static double weight_bytes(const oct_qjob *j)
 {
     double bytes = 0;
-    for (size_t i = 0; i < j->n_layer; i++) {
-        const int id = j->layer[i];
-        const int each = oct_scheme_of(j, id) != OCT_SCHEME_FLOAT ? 1 : oct_half_type(j, id) ? 2 : 4;
-        bytes += count_weights(j, id) * each;
+    for (size_t k = 0; k < j->n_all; k++) {
+        const oct_qlayer *l = &j->all[k];
+        const int each = oct_scheme_of(l->job, l->node) != OCT_SCHEME_FLOAT ? 1
+                         : oct_half_type(l->job, l->node)                   ? 2
+                                                                            : 4;
+        bytes += count_weights(l->job, l->node) * each;
     }
     return bytes;
 }
@@ -77,26 +85,72 @@ static oct_status measure(oct_conversion *c, double *sqnr, oct_err *err)
     return OCT_OK;
 }
 
-/* Measures with everything dynamic that can be. What costs and mixed precision chose for static layers does not hold
- * for these. */
-static oct_status measure_dynamic(oct_conversion *c, double before, oct_dynamic_trial *x, oct_err *err)
+/* Forgets what costs and mixed precision chose for static layers. Weights are made safe and rounded from the start. */
+static void forget_choices(oct_qjob *j)
 {
-    oct_qjob *j = c->job;
-    const double bytes = weight_bytes(j);
-    double sqnr;
     oct_constraints_drop(&j->constraints, OCT_CONSTRAINT_COST, OCT_FROM_COSTS, -1);
     oct_constraints_drop(&j->constraints, OCT_CONSTRAINT_FLOAT, OCT_FROM_MIXED_PRECISION, -1);
     oct_constraints_drop(&j->constraints, OCT_CONSTRAINT_WIDE, OCT_FROM_MIXED_PRECISION, -1);
-    memset(j->constants, 0, j->n_nodes * sizeof *j->constants); /* weights are made safe and rounded from the start */
-    OCT_TRY(oct_qjob_set_scheme(j, OCT_SCHEME_DYNAMIC, err));
+    memset(j->constants, 0, j->n_nodes * sizeof *j->constants);
+    for (size_t i = 0; i < j->n_body; i++)
+        forget_choices(j->body[i].job);
+}
+
+/* Adds what a job and its bodies are expected to take. */
+static void add_expected(const oct_qjob *j, oct_target_times *sum)
+{
+    for (size_t t = 0; t < OCT_COST_TABLES; t++)
+        sum->decided[t] += j->expected.decided[t];
+    for (size_t i = 0; i < j->n_body; i++)
+        add_expected(j->body[i].job, sum);
+}
+
+/* Whether the scheme may replace the static one without a question. */
+static bool costs_nothing(const oct_conversion *c, const oct_target_times *was, double before,
+                          const oct_dynamic_trial *x)
+{
+    const size_t tables = oct_target_n_costs(c->o.job.target);
+    oct_target_times now = { 0 };
+    bool as_fast = tables > 0;
+    add_expected(c->job, &now);
+    for (size_t t = 0; t < tables; t++)
+        as_fast &= now.decided[t] <= AS_LONG * was->decided[t];
+    return as_fast && c->o.job.scheme == OCT_SCHEME_AUTO && !c->o.n_goals && !c->o.writable && before < FINE_DB &&
+           x->larger <= AS_LARGE;
+}
+
+/* Everything is dynamic that can be. */
+static oct_status be_dynamic(oct_conversion *c, oct_err *err)
+{
+    forget_choices(c->job);
+    OCT_TRY(oct_qjob_set_scheme(c->job, OCT_SCHEME_DYNAMIC, err));
     oct_conversion_changed(c);
+    return OCT_OK;
+}
+
+static oct_status measure_dynamic(oct_conversion *c, double before, oct_dynamic_trial *x, oct_err *err)
+{
+    const double bytes = weight_bytes(c->job);
+    oct_target_times was = { 0 };
+    double sqnr;
+    add_expected(c->job, &was);
+    OCT_TRY(be_dynamic(c, err));
     OCT_TRY(measure(c, &sqnr, err));
-    x->larger = weight_bytes(j) / bytes;
-    x->gains = sqnr >= before + OCT_DYNAMIC_GAIN;
+    x->larger = weight_bytes(c->job) / bytes;
+    x->better = sqnr - before;
+    x->gains = x->better >= OCT_DYNAMIC_GAIN;
     if (!x->gains)
         return OCT_OK;
+    x->free = costs_nothing(c, &was, before, x);
     OCT_TRY(oct_conversion_at_outputs(c, &x->sqnr, err));
     return oct_metric_decides(c) ? oct_metric_measure(c, &x->score, err) : OCT_OK;
+}
+
+static void expect_all(oct_qjob *j)
+{
+    oct_expect(j);
+    for (size_t i = 0; i < j->n_body; i++)
+        expect_all(j->body[i].job);
 }
 
 /* Decisions before the trial. The weights that were rounded then still exist. */
@@ -105,8 +159,27 @@ static oct_status restore(oct_conversion *c, const oct_decisions *was, oct_schem
     OCT_TRY(oct_decisions_restore(c->job, was, err)); /* the constraints, by which nodes are placed */
     OCT_TRY(oct_qjob_set_scheme(c->job, scheme, err));
     OCT_TRY(oct_decisions_restore(c->job, was, err));
-    oct_expect(c->job);
+    expect_all(c->job);
     oct_conversion_edited(c);
+    return OCT_OK;
+}
+
+/* What was chosen and measured for static layers says nothing of dynamic ones. */
+static oct_status take(oct_conversion *c, oct_err *err)
+{
+    OCT_TRY(be_dynamic(c, err));
+    OCT_TRY(oct_conversion_settle(c, err));
+    for (int step = OCT_STEP_CHOICE + 1; step < OCT_STEP_COUNT; step++)
+        OCT_TRY(c->run_methods(c, (oct_method_step)step, err));
+    OCT_TRY(oct_conversion_settle(c, err));
+    c->sensitivity = NULL;
+    c->n_promoted = 0;
+    c->remedy = (oct_remedy){ 0 };
+    oct_conversion_say(
+        c, 0,
+        "layers are dynamic: with ranges of each sample %.0f dB are lost less than with given ones, which "
+        "--scheme static keeps, for no more time and bytes",
+        c->dynamic.better);
     return OCT_OK;
 }
 
@@ -124,9 +197,11 @@ oct_status oct_dynamic_try(oct_conversion *c, oct_err *err)
     OCT_TRY(oct_decisions_keep(c->job, c->arena, &was, err));
     OCT_TRY(measure_dynamic(c, before, x, err));
     OCT_TRY(restore(c, &was, scheme, err));
-    if (!x->gains || !x->score.metric)
-        return OCT_OK;
-    OCT_TRY(oct_metric_measure(c, &score, err));
-    x->gains = oct_metric_compare(&score, &x->score) >= 0;
-    return OCT_OK;
+    if (x->gains && x->score.metric) {
+        OCT_TRY(oct_metric_measure(c, &score, err));
+        x->gains = oct_metric_compare(&score, &x->score) >= 0;
+    }
+    x->taken = x->gains && x->free;
+    x->gains &= !x->taken;
+    return x->taken ? take(c, err) : OCT_OK;
 }

@@ -374,7 +374,7 @@ static bool say_dynamic(oct_conversion *c, const oct_eval_score *x)
 {
     const oct_cure cure = oct_conversion_cure(c);
     char helps[REMEDY_TEXT];
-    if (!is_dynamic(&cure) || !(c->sqnr < NEAR_DB || (x && x->drop > 0 && allows_loss(x))))
+    if (!is_dynamic(&cure) || c->dynamic.taken || !(c->sqnr < NEAR_DB || (x && x->drop > 0 && allows_loss(x))))
         return false;
     oct_conversion_say(c, 0, "%s", remedy(c, helps));
     return true;
