@@ -21,6 +21,7 @@ const oct_twin_rule oct_twin_builtin[] = {
     { OCT_TFL_RELU, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_relu_fixed },
     { OCT_TFL_RELU6, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_relu_fixed },
     { OCT_TFL_RELU_N1_TO_1, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_relu_fixed },
+    { OCT_TFL_ABS, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_abs_fixed },
     { OCT_TFL_SOFTMAX, OCT_TWIN_INT8, oct_twin_softmax_fixed, NULL },
     { OCT_TFL_RESIZE_BILINEAR, OCT_TWIN_INT8, oct_twin_bilinear_fixed, NULL },
     { OCT_TFL_QUANTIZE, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_requantize_fixed },
@@ -28,9 +29,18 @@ const oct_twin_rule oct_twin_builtin[] = {
     { 0, 0, NULL, NULL },
 };
 
+/* What LiteRT has on int8, and its version for microcontrollers does not. */
+const oct_twin_rule oct_twin_large[] = {
+    { OCT_TFL_GELU, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_function_away },
+    { OCT_TFL_EXP, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_function_away },
+    { OCT_TFL_LOG, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_function_away },
+    { 0, 0, NULL, NULL },
+};
+
 const oct_twin_rule oct_twin_micro[] = {
     { OCT_TFL_FULLY_CONNECTED, OCT_TWIN_INT8, oct_twin_dense, &oct_rescaling_double },
     { OCT_TFL_PRELU, OCT_TWIN_INT8, oct_twin_prelu, &oct_rescaling_double },
     { OCT_TFL_RELU6, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_relu6_clamp },
+    { OCT_TFL_ELU, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_function_away },
     { 0, 0, NULL, NULL },
 };

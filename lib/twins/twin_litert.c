@@ -21,6 +21,8 @@ static const oct_twin_rule own[] = {
     { OCT_TFL_RELU, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_relu_fixed },
     { OCT_TFL_RELU6, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_relu_fixed },
     { OCT_TFL_RELU_N1_TO_1, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_relu_fixed },
+    { OCT_TFL_ABS, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_abs_fixed },
+    { OCT_TFL_ELU, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_function_away },
     { OCT_TFL_SOFTMAX, OCT_TWIN_INT8, oct_twin_softmax_float, NULL },
     { OCT_TFL_RESIZE_BILINEAR, OCT_TWIN_INT8, oct_twin_bilinear_shift, NULL },
     { OCT_TFL_QUANTIZE, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_requantize_shift },
@@ -28,6 +30,7 @@ static const oct_twin_rule own[] = {
     { 0, 0, NULL, NULL },
 };
 
-static const oct_twin_rule *const rules[] = { own, oct_twin_moves, oct_twin_reals, oct_twin_real_layers, NULL };
+static const oct_twin_rule *const rules[] = { own, oct_twin_large, oct_twin_moves, oct_twin_reals, oct_twin_real_layers,
+                                              NULL };
 
 const oct_twin oct_twin_litert = { "litert", "LiteRT with XNNPACK", "ai-edge-litert 2.3.0 on x86-64", rules };

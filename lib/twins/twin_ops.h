@@ -45,7 +45,8 @@ typedef struct oct_twin_table {
 OCT_TWIN_OPERATOR(oct_twin_apply_table);
 extern const oct_twin_table oct_table_logistic_float, oct_table_tanh_float, oct_table_logistic_fixed,
     oct_table_tanh_fixed, oct_table_hard_swish_fixed, oct_table_leaky_fixed, oct_table_leaky_shift,
-    oct_table_relu_fixed, oct_table_relu6_clamp, oct_table_requantize_fixed, oct_table_requantize_shift;
+    oct_table_relu_fixed, oct_table_relu6_clamp, oct_table_requantize_fixed, oct_table_requantize_shift,
+    oct_table_abs_fixed, oct_table_function_away; /* the last: EXP, LOG, ELU, GELU */
 
 /* twin_softmax.c */
 OCT_TWIN_OPERATOR(oct_twin_softmax_fixed);
@@ -65,7 +66,8 @@ OCT_TWIN_OPERATOR(oct_twin_nearest);
 /* twin_move.c, twin_real.c, twin_real_layers.c: lists of rules that all twins share. */
 extern const oct_twin_rule oct_twin_moves[], oct_twin_reals[], oct_twin_real_layers[];
 float oct_twin_activated(const oct_twin_call *c, int slot, float x); /* by the activation that is fused into it */
-/* twin_builtin.c: what runtimes with the reference kernels of TensorFlow Lite share; of those for microcontrollers. */
-extern const oct_twin_rule oct_twin_builtin[], oct_twin_micro[];
+/* twin_builtin.c: what runtimes with the reference kernels of TensorFlow Lite share; of those for microcontrollers; of
+ * others. */
+extern const oct_twin_rule oct_twin_builtin[], oct_twin_micro[], oct_twin_large[];
 
 #endif

@@ -3,6 +3,7 @@
 #include "twins/twin_ops.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "kernels/math.h"
 
@@ -41,6 +42,27 @@ static int32_t logistic_float(const oct_twin_call *c, int32_t x)
 static int32_t tanh_float(const oct_twin_call *c, int32_t x)
 {
     return nearest(c, oct_tanh(meant(c, x)));
+}
+
+/* ---- the same, where the nearest integer is that away from zero ---- */
+
+static double function_of(const oct_twin_call *c, double x)
+{
+    switch (c->op->code) {
+    case OCT_TFL_ELU: return x < 0 ? oct_expm1(x) : x;
+    case OCT_TFL_EXP: return oct_exp(x);
+    case OCT_TFL_LOG: return oct_log(x);
+    default: /* GELU */
+        return oct_tfl_option(c->op, OCT_TFL_GELU_APPROXIMATE, 0)
+                   ? 0.5 * x * (1 + oct_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+                   : 0.5 * x * (1 + oct_erf(x * 0.7071067811865476));
+    }
+}
+
+static int32_t function_away(const oct_twin_call *c, int32_t x)
+{
+    const float y = (float)function_of(c, meant(c, x)), v = roundf(y * (1.0f / c->out[0]->scale));
+    return (v == v ? oct_twin_clamp((int64_t)fmaxf(-1e6f, fminf(1e6f, v)), -512, 512) : -512) + c->out[0]->zero;
 }
 
 /* ---- in fixed point ---- */
@@ -125,6 +147,13 @@ static int32_t requantize_fixed(const oct_twin_call *c, int32_t x)
     return oct_rescale_twice(&r, x - c->in[0]->zero) + c->out[0]->zero;
 }
 
+static int32_t abs_fixed(const oct_twin_call *c, int32_t x)
+{
+    const oct_rescale r = oct_rescale_fixed((double)(c->in[0]->scale / c->out[0]->scale));
+    const int32_t v = abs(x - c->in[0]->zero);
+    return (c->in[0]->scale == c->out[0]->scale ? v : oct_rescale_twice(&r, v)) + c->out[0]->zero;
+}
+
 /* ---- by multipliers with 8 bits behind the point, rounded half up ---- */
 
 static int32_t by_eighth_bits(const oct_twin_call *c, int32_t x, float factor)
@@ -170,4 +199,5 @@ const oct_twin_table oct_table_logistic_float = { logistic_float }, oct_table_ta
                      oct_table_hard_swish_fixed = { hard_swish_fixed }, oct_table_leaky_fixed = { leaky_fixed },
                      oct_table_leaky_shift = { leaky_shift }, oct_table_relu_fixed = { relu_fixed },
                      oct_table_relu6_clamp = { relu6_clamp }, oct_table_requantize_fixed = { requantize_fixed },
-                     oct_table_requantize_shift = { requantize_shift };
+                     oct_table_requantize_shift = { requantize_shift }, oct_table_abs_fixed = { abs_fixed },
+                     oct_table_function_away = { function_away };
