@@ -1,7 +1,6 @@
 /* Operators on single elements: sums, products, activations. Their results have the order of axes of their operands. */
-#include "tflite/tfl_operators.h"
+#include "tflite/tfl_number.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -83,6 +82,8 @@ oct_status oct_tfl_write_binary(oct_tfl_writer *w, const oct_node *n, oct_err *e
     oct_tfl_operator *op;
     size_t k = 0;
     int in[2], out;
+    if (oct_tfl_is_product(w, n))
+        return oct_tfl_write_product(w, n, err);
     while (strcmp(n->op, codes[k].onnx) != 0)
         k++;
     if (n->n_in != 2)
@@ -136,20 +137,24 @@ oct_status oct_tfl_write_unary(oct_tfl_writer *w, const oct_node *n, oct_err *er
                   { "Tanh", OCT_TFL_TANH, true },
                   { "HardSwish", OCT_TFL_HARD_SWISH, true },
                   { "LeakyRelu", OCT_TFL_LEAKY_RELU, true },
-                  { "Elu", OCT_TFL_ELU, false },
-                  { "Gelu", OCT_TFL_GELU, false },
+                  { "Elu", OCT_TFL_ELU, true },
+                  { "Gelu", OCT_TFL_GELU, true },
                   { "Exp", OCT_TFL_EXP, false },
                   { "Log", OCT_TFL_LOG, false },
                   { "Sqrt", OCT_TFL_SQRT, false },
-                  { "Abs", OCT_TFL_ABS, false },
+                  { "Abs", OCT_TFL_ABS, true },
                   { "Neg", OCT_TFL_NEG, false },
                   { "Floor", OCT_TFL_FLOOR, false } };
     oct_tfl_operator *op;
     size_t k = 0;
+    if (oct_tfl_is_product(w, n))
+        return oct_tfl_write_product(w, n, err);
     while (strcmp(n->op, codes[k].onnx) != 0)
         k++;
     const oct_tfl_code code = codes[k].code;
     const oct_tfl_kind kind = codes[k].int8 && oct_tfl_runs_int8(w, 0, 1) ? OCT_TFL_OWN : OCT_TFL_REAL;
+    if (code == OCT_TFL_HARD_SWISH && kind == OCT_TFL_REAL && oct_tfl_has_integers(w))
+        return oct_tfl_write_hard_swish(w, n, err);
     if (code == OCT_TFL_ELU && oct_node_float(n, "alpha", 1) != 1)
         return oct_tfl_cannot(w, err, NULL, "its alpha is not 1");
     OCT_TRY(unary(w, n, code, kind, kind == OCT_TFL_OWN ? fixed(code) : NULL, &op, err));
@@ -158,103 +163,6 @@ oct_status oct_tfl_write_unary(oct_tfl_writer *w, const oct_node *n, oct_err *er
     if (code == OCT_TFL_GELU)
         oct_tfl_set_byte(op, OCT_TFL_GELU_APPROXIMATE, strcmp(oct_node_str(n, "approximate", "none"), "tanh") == 0);
     return OCT_OK;
-}
-
-/* ---- clamps ---- */
-
-/* The limits of Relu or Clip; fails where they are computed. */
-static oct_status limits(const oct_tfl_writer *w, const oct_node *n, float *lo, float *hi, oct_err *err)
-{
-    *lo = strcmp(n->op, "Relu") == 0 ? 0 : -INFINITY;
-    *hi = INFINITY;
-    if (strcmp(n->op, "Relu") == 0)
-        return OCT_OK;
-    if ((oct_input_at(n, 1) >= 0 && !oct_tfl_one_real(w, n->in[1], lo)) ||
-        (oct_input_at(n, 2) >= 0 && !oct_tfl_one_real(w, n->in[2], hi)))
-        return oct_tfl_cannot(w, err, NULL, "its limits are computed at run time");
-    return OCT_OK;
-}
-
-oct_tfl_activation oct_tfl_clamp_of(const oct_tfl_writer *w, const oct_node *n)
-{
-    float lo, hi;
-    if ((strcmp(n->op, "Relu") != 0 && strcmp(n->op, "Clip") != 0) || n->domain[0] ||
-        limits(w, n, &lo, &hi, NULL) != OCT_OK)
-        return OCT_TFL_ACT_NONE;
-    return lo == 0 && (isinf(hi) || hi >= FLT_MAX) ? OCT_TFL_ACT_RELU
-           : lo == 0 && hi == 6                    ? OCT_TFL_ACT_RELU6
-           : lo == -1 && hi == 1                   ? OCT_TFL_ACT_RELU_N1_TO_1
-                                                   : OCT_TFL_ACT_NONE;
-}
-
-/* A bound as an operator on reals; *tensor: its input, then its output. */
-static oct_status bound(oct_tfl_writer *w, oct_tfl_code code, float limit, int out, int *tensor, oct_err *err)
-{
-    float *x = oct_arena_memdup(w->m->arena, &limit, sizeof limit);
-    int number;
-    if (!x)
-        return oct_nomem(err);
-    OCT_TRY(oct_tfl_constant(w, "limit", OCT_TFL_FLOAT32, 0, NULL, NULL, 0, x, &number, err));
-    OCT_TRY(oct_tfl_add(w, code, (int[]){ *tensor, number }, 2, &out, 1, NULL, err));
-    *tensor = out;
-    return OCT_OK;
-}
-
-oct_status oct_tfl_write_clamp(oct_tfl_writer *w, const oct_node *n, oct_err *err)
-{
-    static const oct_tfl_code codes[] = { [OCT_TFL_ACT_RELU] = OCT_TFL_RELU,
-                                          [OCT_TFL_ACT_RELU_N1_TO_1] = OCT_TFL_RELU_N1_TO_1,
-                                          [OCT_TFL_ACT_RELU6] = OCT_TFL_RELU6 };
-    const oct_tfl_activation a = oct_tfl_clamp_of(w, n);
-    const oct_tfl_order order = oct_tfl_order_of(w, n->in[0]);
-    float lo, hi;
-    int in, out, rank;
-    int64_t dims[OCT_MAX_RANK];
-    OCT_TRY(limits(w, n, &lo, &hi, err));
-    if (a)
-        return unary(w, n, codes[a],
-                     a != OCT_TFL_ACT_RELU_N1_TO_1 && oct_tfl_runs_int8(w, 0, 1) ? OCT_TFL_OWN : OCT_TFL_REAL, NULL,
-                     NULL, err);
-    OCT_TRY(oct_tfl_dims(w, n->in[0], &rank, dims, err));
-    OCT_TRY(oct_tfl_read(w, n->in[0], &order, OCT_TFL_REAL, &in, err));
-    OCT_TRY(oct_tfl_result(w, w->out, &order, OCT_TFL_REAL, NULL, &out, err));
-    const bool low = lo > -FLT_MAX, high = hi < FLT_MAX;
-    if (!low)
-        return bound(w, OCT_TFL_MINIMUM, high ? hi : FLT_MAX, out, &in, err);
-    int between = out;
-    if (high) {
-        const oct_tfl_tensor t = w->m->tensor[in];
-        for (int i = 0; i < rank; i++)
-            dims[i] = t.dims[i];
-        OCT_TRY(oct_tfl_between(w, oct_arena_printf(w->arena, "%s_bounded", t.name), in, rank, dims, t.open, &between,
-                                err));
-    }
-    OCT_TRY(bound(w, OCT_TFL_MAXIMUM, lo, between, &in, err));
-    return high ? bound(w, OCT_TFL_MINIMUM, hi, out, &in, err) : OCT_OK;
-}
-
-/* clamp(alpha x + beta, 0, 1), on reals. */
-oct_status oct_tfl_write_hard_sigmoid(oct_tfl_writer *w, const oct_node *n, oct_err *err)
-{
-    const float factor[2] = { oct_node_float(n, "alpha", 0.2f), oct_node_float(n, "beta", 0.5f) };
-    const oct_tfl_order order = oct_tfl_order_of(w, n->in[0]);
-    int64_t dims[OCT_MAX_RANK];
-    int tensor, out, rank, between;
-    oct_tfl_operator *op;
-    OCT_TRY(oct_tfl_dims(w, n->in[0], &rank, dims, err));
-    OCT_TRY(oct_tfl_read(w, n->in[0], &order, OCT_TFL_REAL, &tensor, err));
-    const oct_tfl_tensor t = w->m->tensor[tensor];
-    for (int i = 0; i < rank; i++)
-        dims[i] = t.dims[i];
-    for (int i = 0; i < 2; i++) {
-        OCT_TRY(oct_tfl_between(w, oct_arena_printf(w->arena, "%s_line", t.name), tensor, rank, dims, t.open, &between,
-                                err));
-        OCT_TRY(bound(w, i ? OCT_TFL_ADD : OCT_TFL_MUL, factor[i], between, &tensor, err));
-    }
-    op = &w->m->op[w->m->n_op - 1];
-    oct_tfl_set_byte(op, OCT_TFL_BINARY_ACTIVATION, OCT_TFL_ACT_RELU);
-    OCT_TRY(oct_tfl_result(w, w->out, &order, OCT_TFL_REAL, NULL, &out, err));
-    return bound(w, OCT_TFL_MINIMUM, 1, out, &tensor, err);
 }
 
 /* One number a channel, from the statistics of a normalization; NULL: they are computed. */

@@ -356,15 +356,66 @@ static bool moves_nothing(const oct_tfl_writer *w, int value, const oct_tfl_orde
     }
 }
 
+/* Axes that stay together are one: an operator of at most four axes, which accelerators take, in place of one of more.
+ * shape: of tensor `from` with these merged; perm: their order; at: that of the result. */
+static int merged(const oct_tfl_tensor *from, int rank, const int64_t *perm, int64_t *shape, int64_t *order,
+                  int64_t *moved, int *open)
+{
+    int first[OCT_MAX_RANK], n = 0;
+    for (int i = 0; i < rank; i++) {
+        const bool follows = i > 0 && perm[i] == perm[i - 1] + 1;
+        if (!follows) {
+            first[n] = (int)perm[i];
+            moved[n++] = 1;
+        }
+        moved[n - 1] *= from->dims[perm[i]];
+    }
+    for (int k = 0; k < n; k++) {
+        int before = 0;
+        for (int i = 0; i < n; i++)
+            before += first[i] < first[k];
+        order[k] = before;
+        shape[before] = moved[k];
+    }
+    *open = -1;
+    for (int k = 0; k < n && from->open >= 0; k++)
+        if (first[k] <= from->open && (*open < 0 || first[k] > first[*open]))
+            *open = k;
+    return n;
+}
+
+static oct_status transpose_merged(oct_tfl_writer *w, int from, int rank, const int64_t *perm, int to, oct_err *err)
+{
+    int64_t shape[OCT_MAX_RANK], order[OCT_MAX_RANK], moved[OCT_MAX_RANK];
+    int number, in = from, out = to, open, n = rank;
+    oct_tfl_operator *op;
+    if (rank > 4)
+        n = merged(&w->m->tensor[from], rank, perm, shape, order, moved, &open);
+    if (rank > 4 && n <= 4) {
+        const char *name = w->m->tensor[to].name;
+        OCT_TRY(oct_tfl_between(w, oct_arena_printf(w->arena, "%s_axes", name), from, n, shape,
+                                open < 0 ? -1 : (int)order[open], &in, err));
+        OCT_TRY(oct_tfl_reshape(w, from, in, err));
+        OCT_TRY(oct_tfl_between(w, oct_arena_printf(w->arena, "%s_moved", name), from, n, moved, open, &out, err));
+        perm = order;
+    } else {
+        n = rank;
+    }
+    OCT_TRY(oct_tfl_numbers(w, "order", 1, (int64_t[]){ n }, perm, &number, err));
+    OCT_TRY(oct_tfl_add(w, OCT_TFL_TRANSPOSE, (int[]){ in, number }, 2, &out, 1, &op, err));
+    if (n > 4)
+        op->version = n > 5 ? 6 : 4;
+    return out == to ? OCT_OK : oct_tfl_reshape(w, out, to, err);
+}
+
 static oct_status transpose(oct_tfl_writer *w, int value, const oct_tfl_form *from, const oct_tfl_order *order,
                             int *tensor, oct_err *err)
 {
     const oct_value *v = &w->g->value[value];
     const oct_quant *q = from->kind == OCT_TFL_OWN ? v->quant : NULL;
     const oct_tfl_form f = *from;
-    oct_tfl_operator *op;
     char text[160];
-    int rank, number;
+    int rank;
     int64_t dims[OCT_MAX_RANK], perm[OCT_MAX_RANK];
     OCT_TRY(oct_tfl_dims(w, value, &rank, dims, err));
     OCT_TRY(value_tensor(w, value, order, q, "_transposed", tensor, err));
@@ -373,10 +424,7 @@ static oct_status transpose(oct_tfl_writer *w, int value, const oct_tfl_form *fr
         return oct_tfl_reshape(w, f.tensor, *tensor, err);
     for (int i = 0; i < rank; i++)
         perm[i] = oct_tfl_axis(&f.order, rank, order->d[i]);
-    OCT_TRY(oct_tfl_numbers(w, "order", 1, (int64_t[]){ rank }, perm, &number, err));
-    OCT_TRY(oct_tfl_add(w, OCT_TFL_TRANSPOSE, (int[]){ f.tensor, number }, 2, tensor, 1, &op, err));
-    if (rank > 4)
-        op->version = rank > 5 ? 6 : 4;
+    OCT_TRY(transpose_merged(w, f.tensor, rank, perm, *tensor, err));
     if (w->notes)
         oct_buf_printf(w->notes, "%s of '%s' before %s\n", "TRANSPOSE", v->name,
                        w->node < 0 ? "the output" : oct_node_text(w->g, w->node, text, sizeof text));

@@ -183,6 +183,16 @@ def behind_conv(op, *constants, channels=6, twice=False, size=8, **attrs):
     return shape, build
 
 
+def between_convs(op, *constants, apart=False, **attrs):
+    """A node whose operand and result are a layer's; apart: so that it is not fused into the layer before it."""
+    def build(n):
+        n.node("Conv", ["x", n.const("w", 6, 4, 3, 3, scale=0.3), n.const("b", 6)], "a", pads=[1, 1, 1, 1])
+        x = n.node("MaxPool", ["a"], "m", kernel_shape=[2, 2]) if apart else "a"
+        n.node(op, [x, *(n.const(f"c{i}", value=np.asarray(a)) for i, a in enumerate(constants))], "e", **attrs)
+        n.node("Conv", ["e", n.const("w2", 5, 6, 3, 3, scale=0.3), n.const("b2", 5)], "y")
+    return (1, 4, 8, 9), build
+
+
 def shuffled(n):
     n.node("Conv", ["x", n.const("w", 6, 4, 1, 1), n.const("b", 6)], "a")
     n.node("Reshape", ["a", n.const("s", value=np.array([0, 2, 3, 8, 9]))], "r")
@@ -266,17 +276,25 @@ LAYERS = {
     "mul": (behind_conv("Mul", twice=True), 1),
     "mul by row": (behind_conv("Mul", np.linspace(-1, 1, 9, dtype=F)), 1),
     "div": (behind_conv("Div", np.linspace(1, 2, 6, dtype=F).reshape(6, 1, 1)), None),
+    "div by one": (behind_conv("Div", F(1.7)), 1),
+    "div by less than 0": (behind_conv("Div", F(-0.3)), 1),
     "max": (behind_conv("Max", twice=True), 1),
     "pow": (behind_conv("Pow", F(2)), None),
     "relu": (one("Relu", (1, 4, 6, 5)), None),
-    "clip 0.5": (behind_conv("Clip", F(-0.5), F(0.5)), None),
+    "clip 0.5": (behind_conv("Clip", F(-0.5), F(0.5)), 1),
     "clip from below": (one("Clip", (1, 4, 6), F(-0.25)), None),
+    "clip between": (between_convs("Clip", F(-0.3), F(0.4)), 2),
+    "clip 6 alone": (between_convs("Clip", F(0), F(6), apart=True), 2),
+    "clip 1 alone": (between_convs("Clip", F(-1), F(1), apart=True), 2),
+    "relu alone": (between_convs("Relu", apart=True), 2),
     "sigmoid": (one("Sigmoid", (1, 4, 6, 5)), 1),
     "tanh": (one("Tanh", (1, 4, 6, 5)), 1),
     "hard swish": (behind_conv("HardSwish"), 1),
     "hard sigmoid": (behind_conv("HardSigmoid"), None),
     "leaky": (behind_conv("LeakyRelu", alpha=0.2), 2),
-    "elu": (behind_conv("Elu"), None),
+    "elu": (between_convs("Elu"), 2),
+    "abs": (between_convs("Abs"), 2),
+    "neg": (between_convs("Neg"), 2),
     "exp": (behind_conv("Exp"), None),
     "prelu": (behind_conv("PRelu", np.linspace(0, 1, 6, dtype=F).reshape(6, 1, 1)), 1),
     "prelu of one": (behind_conv("PRelu", np.full((1,), 0.25, F)), 1),
