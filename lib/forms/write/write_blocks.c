@@ -1,6 +1,7 @@
 /* Weights in blocks: com.microsoft.MatMulNBits in place of the product, or DequantizeLinear before it. */
 #include "forms/write/write_int.h"
 
+#include "base/spill.h"
 #include "ops/core/block_matrix.h"
 #include "passes/match.h"
 
@@ -22,6 +23,7 @@ static oct_status operator_constants(oct_writer *w, int b, const oct_nbits_form 
     int v;
     OCT_TRY(oct_write_base(w, b, &base, err));
     OCT_TRY(oct_blocks_weights(q, f, w->g->arena, &by_columns, err));
+    oct_spill_forget(q->zp, (size_t)q->n * sizeof *q->zp);
     OCT_TRY(oct_write_qvals(w, b, q->qvals, &w->value[b].written[0], err));
     OCT_TRY(oct_edit_refer_matrix(w->g, base, "_scale", OCT_F32, f->n, oct_nbits_blocks(f), by_columns.scale, &v, err));
     w->g->value[v].own_type = w->g->value[b].own_type;

@@ -3,6 +3,7 @@
 #include "forms/edit.h"
 #include "forms/write/forms_write.h"
 
+#include "base/spill.h"
 #include "kernels/half.h"
 #include "ops/op.h"
 #include "ops/signature.h"
@@ -119,6 +120,8 @@ static oct_status narrowed(const halver *h, int v, oct_dtype t, oct_tensor **hal
     oct_narrow(NULL, t, k->data, (size_t)k->count, to);
     for (int64_t i = 0; t == OCT_BF16 && i < k->count; i++)
         to[i] = to[i] & 0x7f80 ? to[i] : to[i] & 0x8000;
+    oct_spill_forget(k->data, k->bytes);
+    oct_spill_forget(to, (*half)->bytes);
     return OCT_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "forms/edit.h"
 #include "forms/write/forms_write.h"
 
+#include "base/spill.h"
 #include "kernels/half.h"
 #include "ops/op.h"
 #include "ops/signature.h"
@@ -68,6 +69,7 @@ static bool fits(const oct_tensor *k, oct_dtype t)
             noise += off * off;
         }
     }
+    oct_spill_forget(x, k->bytes);
     return noise == 0 || noise * least < power;
 }
 

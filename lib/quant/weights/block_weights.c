@@ -206,6 +206,8 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
                                 (int32_t *)(uintptr_t)q->quant.zp, &q->sqnr, err));
     *own = q;
     oct_spill_forget(qvals->data, qvals->bytes);
+    oct_spill_forget(scale, (size_t)q->quant.n * sizeof *scale);
+    oct_spill_forget(q->quant.zp, (size_t)q->quant.n * sizeof *q->quant.zp);
     if (j->opts.forget)
         j->opts.forget(j->opts.forget_arg, m.w, (size_t)w->count * (w->data ? sizeof(float) : sizeof(uint16_t)));
     return OCT_OK;
