@@ -6,7 +6,8 @@
 Small decoders with random weights are made in the forms of exporters. Heads have 8 bits and nothing else has; a matrix that both branches
 of a merged decoder read is in the file once. Caches that samples leave out are empty, and those that they give are taken, in every form of
 samples: perplexity and outputs are those of ONNX Runtime. What is float16 stays float16: in blocks of either form a decoder has no more Casts
-than ONNX Runtime's own quantizer leaves, and in operators no more nodes.
+than ONNX Runtime's own quantizer leaves, and in operators no more nodes. On texts that no conversion has seen, its perplexity rises half as
+much as by rounding to nearest at most, if samples are given, in the branches of an If as outside.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -240,6 +241,64 @@ def halves(check):
             check.hold(f"{what}: as float32 in the same bits", same > 30, f"{same:.1f} dB")
 
 
+def to_nearest(path, out, block=32):
+    """The decoder with matrices rounded to 4 bits, with zero points, between the extremes of each block; its head stays as it is."""
+    model = onnx.load(path)
+    products = {n.input[1] for _, n in decoders.each_node(model.graph) if n.op_type == "MatMul" and "lm_head" not in n.name}
+    for t in model.graph.initializer:
+        if t.name in products:
+            w = onnx.numpy_helper.to_array(t)
+            parts = w.astype(np.float32).reshape(-1, block, w.shape[1])
+            lo, hi = np.minimum(parts.min(1, keepdims=True), 0), np.maximum(parts.max(1, keepdims=True), 0)
+            scale = (hi - lo) / 15
+            zero = np.round(-lo / scale)
+            real = (np.clip(np.round(parts / scale) + zero, 0, 15) - zero) * scale
+            t.CopyFrom(onnx.numpy_helper.from_array(real.reshape(w.shape).astype(w.dtype), t.name))
+    onnx.save(model, out)
+
+
+def run_form(path, form, ids):
+    feed = {"input_ids": ids}
+    if form != "first":
+        feed |= {k: v.astype(np.float16) for k, v in empty(len(ids)).items()}
+    if form == "genai":
+        feed["attention_mask"] = np.ones_like(ids)
+    if form == "merged":
+        feed["use_cache_branch"] = np.array([True])
+    return peer.session(str(path)).run(["logits"], feed)[0].astype(np.float32)
+
+
+def written(path, form, count, seed, length=24):
+    """Texts that a decoder writes, as `texts`."""
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(0, 400, (count, 1))
+    while ids.shape[1] < length:
+        logits = run_form(path, form, ids)[:, -1]
+        ids = np.concatenate([ids, (logits + rng.gumbel(size=logits.shape)).argmax(-1)[:, None]], 1)
+    return ids
+
+
+def rises(check):
+    """Perplexity of three float16 decoders together: by 4 bits with samples, and by rounding to nearest. All judged texts are new."""
+    total = {}
+    for seed in range(3):
+        for form in ("first", "merged", "genai"):
+            model, near, out = (check.folder / f"rise.{end}.onnx" for end in ("float", "near", "blocks"))
+            decoders.Decoder(dtype="float16", seed=seed).write(model, form)
+            seen, new = (written(model, form, count, text_seed) for count, text_seed in ((96, 5), (200, 77)))
+            np.savez(check.folder / "seen.npz", input_ids=seen)
+            to_nearest(model, near)
+            check.convert(model, out, "--scheme", "weight-only", "--data", check.folder / "seen.npz")
+            base, plain, ours = (tokennet.perplexity(run_form(path, form, new), new) for path in (model, near, out))
+            sums = total.setdefault(form, [0, 0])
+            sums[0] += plain - base
+            sums[1] += ours - base
+    for form, (plain, ours) in total.items():
+        check.hold(f"{form}: perplexity's rise is half of rounding to nearest at most", 0 < ours <= plain / 2, f"{ours:.3f}, to nearest {plain:.3f}")
+    outside, inside = total["first"][1], total["merged"][1]
+    check.hold("perplexity inside an If is as outside", abs(inside - outside) < 0.1 * outside, f"{inside:.3f}, outside {outside:.3f}")
+
+
 def masks(check):
     """What a float16 model computes in float32 stays so: a row whose mask is -1e9 throughout is even there, and NaN in float16."""
     width, words, f16, f32 = 64, 5, onnx.TensorProto.FLOAT16, onnx.TensorProto.FLOAT
@@ -272,6 +331,7 @@ def main():
         heads(check)
         caches(check)
         halves(check)
+        rises(check)
         masks(check)
         return check.finish()
 
