@@ -237,6 +237,22 @@ def samples(check):
     check.hold("a goal that is missed", done.returncode == 1 and "nothing was written" in done.stderr and not (check.folder / "goal").exists(), done.stderr)
 
 
+def again(check):
+    """A folder that was converted is given again: it is said what it is. Generated samples are counted for each model."""
+    folder, once, twice, report = (check.folder / f"again.{end}" for end in ("float", "once", "twice", "json"))
+    folders.genai(folder, dtype="float16")
+    (check.folder / "again.jsonl").write_text('{"input_ids": [1, 2, 3]}\n{"input_ids": [4, 5]}\n')
+    call(check, folder, "-o", once, "--data", check.folder / "again.jsonl", "--generate", 3, "-q", "--json", report)
+    made = json.loads(report.read_text())["models"][0].get("generated", {})
+    check.hold("again: generated texts are counted", made.get("texts") == 2, str(made))
+    said = call(check, once, "-o", twice, "--json", report)
+    told = " ".join(said.stdout.split())
+    check.hold("again: the answer says that it was quantized", "1 of them was quantized already" in told and "convert the folder of float models" in told, told[-300:])
+    warnings = json.loads(report.read_text())["models"][0]["warnings"]
+    check.hold("again: warnings name files as they will be", ".octet-" not in said.stderr + str(warnings) and f"{twice.name}/model.onnx" in said.stderr,
+               said.stderr[-400:])
+
+
 def mistakes(check):
     top, source = check.folder, check.folder / "genai"
 
@@ -583,7 +599,7 @@ def tutorial(check):
 def main():
     args = options(__doc__).parse_args()
     with Checker(args) as check:
-        for part in (kinds, configuration, sharing, floats, texts, samples, audits, mistakes, cache, killed, loaders, tutorial):
+        for part in (kinds, configuration, sharing, floats, texts, samples, audits, again, mistakes, cache, killed, loaders, tutorial):
             part(check)
         return check.finish()
 

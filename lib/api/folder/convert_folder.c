@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/number_text.h"
 #include "onnx/save.h"
+#include "quant/convert/convert.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -113,6 +114,7 @@ static oct_status plan_model(oct_folder_job *j, oct_made_model *d, const oct_fol
     const octet_convert_options *x = j->x;
     const bool sized = x->target_size || x->target_bits > 0;
     d->m = m;
+    d->job = j;
     OCT_TRY(oct_folder_samples(&j->f, m, &x->samples, &d->samples, err));
     d->sampled = oct_samples_any(&d->samples);
     d->scheme = x->scheme ? x->scheme : sized ? NULL : d->sampled ? m->line->sampled : m->line->scheme;
@@ -232,6 +234,28 @@ static oct_status plan(oct_folder_job *j, oct_err *err)
 
 /* ---- converting ---- */
 
+/* Passes on what a conversion says. */
+static void say_of_file(void *arg, int level, const char *text)
+{
+    const oct_folder_job *j = arg;
+    const char *said = oct_new_folder_text(j, text);
+    if (j->h->voice.note && said)
+        j->h->voice.note(j->h->voice.arg, level, said);
+}
+
+static void say_progress_of_file(void *arg, const char *what, int64_t done, int64_t total)
+{
+    const oct_folder_job *j = arg;
+    if (j->h->voice.progress)
+        j->h->voice.progress(j->h->voice.arg, what, done, total);
+}
+
+static oct_status load_of_file(void *arg, const char *path, oct_model **m, oct_err *err)
+{
+    const oct_folder_job *j = arg;
+    return j->h->voice.load(j->h->voice.arg, path, m, err);
+}
+
 static octet_convert_options options_of(const oct_folder_job *j, const oct_made_model *d)
 {
     octet_convert_options x = *j->x;
@@ -297,6 +321,7 @@ static oct_status convert(oct_folder_job *j, oct_made_model *d, oct_err *err)
     oct_session *s;
     oct_session_host h = *j->h;
     h.command = h.recorded = NULL;
+    h.voice = (oct_voice){ say_of_file, say_progress_of_file, j, j->h->voice.load ? load_of_file : NULL };
     oct_status st = oct_session_open(&x, &h, &s, err);
     if (st == OCT_OK)
         st = run_session(s, d->report, err);
@@ -348,6 +373,7 @@ static oct_status check(oct_folder_job *j, oct_made_model *d, oct_err *err)
     oct_model *source = NULL, *is = NULL;
     const char *from = oct_listing_at(&j->f.listing, d->m->file->path, j->arena), *to = oct_new_folder_at(j, d->result);
     oct_status s = from && to ? oct_model_load(from, &source, err) : oct_nomem(err);
+    d->quantized = s == OCT_OK && oct_quantized_nodes(source->graph) > 0;
     if (s == OCT_OK)
         s = oct_demands_missing(&j->f, d->m->file->path, source->graph, note_missing, j, err);
     if (s == OCT_OK && j->staging)

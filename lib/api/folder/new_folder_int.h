@@ -7,12 +7,14 @@
 
 /* What becomes of a model. */
 typedef struct oct_made_model {
+    const struct oct_folder_job *job;
     const oct_folder_model *m;
     const char *scheme;                       /* NULL: what the options say without one */
     const oct_folder_recipe_variant *variant; /* by which the result is called; NULL: as the model is */
     const char *result;                       /* its path in the new folder */
     octet_samples samples;
     bool sampled, copied, external; /* external: the result has a file of external data */
+    bool quantized;                 /* before the conversion */
     const oct_listed *pool;         /* the file of external data that it shares with others; NULL: none */
     oct_document *report;           /* of its conversion; NULL: it is a copy */
     const char *text;               /* what that says, with the place where the result will be */
@@ -50,7 +52,10 @@ oct_status oct_new_folder_copy(const oct_folder_job *j, const oct_listed *file, 
 oct_status oct_new_folder_add_others(oct_folder_job *j, oct_err *err);
 /* new_folder_data.c: gives results the files of external data that the loader wants. */
 oct_status oct_new_folder_place_data(oct_folder_job *j, oct_err *err);
-/* new_folder_report.c: of schema octet-folder-1. */
+/* new_folder_report.c: a text in which a file of the new folder is named as it will be, and not where it is made aside.
+ */
+const char *oct_new_folder_text(const oct_folder_job *j, const char *text);
+/* Of schema octet-folder-1. */
 void oct_new_folder_report(oct_folder_job *j, oct_document *to);
 
 #endif

@@ -31,14 +31,21 @@ static void count_bytes(oct_folder_job *j)
     }
 }
 
-/* A conversion names its result where it is made aside. */
-static const char *text_of(const oct_folder_job *j, const oct_made_model *d)
+const char *oct_new_folder_text(const oct_folder_job *j, const char *text)
 {
-    const char *text = d->report ? oct_item_text(oct_document_root(d->report), "text") : NULL;
     const char *aside = j->staging ? oct_scratch_path(j->staging) : NULL,
                *at = text && aside ? strstr(text, aside) : NULL;
     return !at ? text
                : oct_arena_printf(j->arena, "%.*s%s%s", (int)(at - text), text, j->x->output, at + strlen(aside));
+}
+
+/* The list of warnings, with the places where files will be. */
+static void put_warnings(oct_json *j, const oct_made_model *d, const oct_item *r)
+{
+    oct_json_open(j, "warnings", '[');
+    for (const oct_item *w = NULL; (w = oct_item_next(oct_item_at(r, "warnings"), w));)
+        oct_json_str(j, NULL, oct_new_folder_text(d->job, oct_item_text(w, "")));
+    oct_json_close(j);
 }
 
 static void put_model(oct_json *j, const void *row)
@@ -67,10 +74,9 @@ static void put_model(oct_json *j, const void *row)
     if (oct_item_at(r, "metric"))
         oct_json_item(j, "metric", oct_item_at(r, "metric"));
     oct_json_str(j, "text", d->text ? d->text : d->copied ? "copied as it is" : "not made");
-    oct_json_open(j, "warnings", '[');
-    for (const oct_item *w = NULL; (w = oct_item_next(oct_item_at(r, "warnings"), w));)
-        oct_json_str(j, NULL, oct_item_text(w, ""));
-    oct_json_close(j);
+    if (oct_item_at(r, "generated"))
+        oct_json_item(j, "generated", oct_item_at(r, "generated"));
+    put_warnings(j, d, r);
 }
 
 static void put_other(oct_json *j, const void *row)
@@ -82,18 +88,35 @@ static void put_other(oct_json *j, const void *row)
     oct_json_int(j, "bytes", (int64_t)o->file->bytes);
 }
 
+/* What a folder gains whose models are quantized already is next to nothing. */
+static const char *gain_of(const oct_folder_job *j)
+{
+    size_t n = 0;
+    char was[32], is[32];
+    for (size_t i = 0; i < j->f.n_model; i++)
+        n += j->made[i].quantized;
+    oct_fmt_bytes(was, j->before);
+    oct_fmt_bytes(is, j->after);
+    const double times = j->after ? (double)j->before / (double)j->after : 0.0;
+    if (!n)
+        return oct_arena_printf(j->arena, "%.2f times smaller (%s to %s)", times, was, is);
+    return oct_arena_printf(j->arena,
+                            "%.2f times smaller (%s to %s): %zu of them %s quantized already and %s as %s. To choose "
+                            "anew, convert the folder of float models",
+                            times, was, is, n, n == 1 ? "was" : "were", n == 1 ? "stays" : "stay",
+                            n == 1 ? "it is" : "they are");
+}
+
 static void put_sentence(oct_json *to, const oct_folder_job *j)
 {
-    char was[32], is[32];
     const char *output = j->x->output ? j->x->output : "the new folder";
     if (j->missed)
         oct_json_str(to, "text", "a goal was missed: nothing was written");
     else
         oct_json_str(to, "text",
-                     oct_arena_printf(j->arena, "%s %s %zu model%s for %s, %.2f times smaller (%s to %s)", output,
+                     oct_arena_printf(j->arena, "%s %s %zu model%s for %s, %s", output,
                                       j->x->dry_run ? "would have" : "has", j->f.n_model, j->f.n_model == 1 ? "" : "s",
-                                      j->f.recipe->name, j->after ? (double)j->before / (double)j->after : 0.0,
-                                      oct_fmt_bytes(was, j->before), oct_fmt_bytes(is, j->after)));
+                                      j->f.recipe->name, gain_of(j)));
 }
 
 void oct_new_folder_report(oct_folder_job *j, oct_document *to)
@@ -101,7 +124,9 @@ void oct_new_folder_report(oct_folder_job *j, oct_document *to)
     oct_json v = { .to = to };
     count_bytes(j);
     for (size_t i = 0; i < j->f.n_model; i++)
-        j->made[i].text = text_of(j, &j->made[i]);
+        j->made[i].text =
+            oct_new_folder_text(j,
+                                j->made[i].report ? oct_item_text(oct_document_root(j->made[i].report), "text") : NULL);
     oct_report_open(&v, "octet-folder-1");
     oct_json_str(&v, "folder", j->f.listing.folder);
     oct_json_str(&v, "output", j->x->dry_run || j->missed ? NULL : j->x->output);

@@ -37,9 +37,8 @@ static void log_change(void *arg, const char *pass, const char *what, const char
 }
 
 /* A float model is expected. In a quantized model little remains to be done. */
-static void warn_quantized(oct_conversion *c)
+size_t oct_quantized_nodes(const oct_graph *g)
 {
-    const oct_graph *g = c->m->graph;
     size_t n = 0;
     for (size_t i = 0; i < g->n_order; i++) {
         const char *op = g->node[g->order[i]].op;
@@ -47,9 +46,17 @@ static void warn_quantized(oct_conversion *c)
              strcmp(op, "MatMulInteger") == 0 || strcmp(op, "MatMulNBits") == 0 ||
              strncmp(op, "DynamicQuantize", 15) == 0;
     }
+    return n;
+}
+
+static void warn_quantized(oct_conversion *c)
+{
+    const size_t n = oct_quantized_nodes(c->m->graph);
     c->was_quantized = n > 0;
     if (n)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "%s is quantized already (%zu nodes); what is quantized stays as it is",
+        oct_conversion_say(c, OCT_NOTE_WARNING,
+                           "%s is quantized already (%zu nodes); what is quantized stays as it is: to choose anew, "
+                           "convert the float model that it was made from",
                            c->o.name, n);
 }
 

@@ -421,6 +421,8 @@ typedef struct oct_conversion {
 oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct_err *err);
 void oct_conversion_close(oct_conversion *c);
 
+/* How many nodes of a graph belong to quantization. */
+size_t oct_quantized_nodes(const oct_graph *g);
 /* Sets the model, as it was loaded. It is borrowed, and its graph is changed from now on (but see take_ends). */
 void oct_conversion_take(oct_conversion *c, oct_model *m);
 /* Reads a calibration table, or ranges in the format of another tool (encodings/encodings.h). OCT_EUSAGE: the table was
