@@ -104,6 +104,8 @@ def kinds(check):
             check.hold(f"{kind}: {m['result']}: ends", ends(was) == ends(now), f"{ends(was)} {ends(now)}")
             check.hold(f"{kind}: {m['result']}: metadata",
                        {(p.key, p.value) for p in onnx.load(was).metadata_props} <= {(p.key, p.value) for p in onnx.load(now).metadata_props})
+            floats = [b["largest"] for b in m["float_bytes"]]
+            check.hold(f"{kind}: {m['result']}: scales are not named as float", not any("_scale" in f for f in floats), str(floats))
             feed = feed_of(was)
             db = sqnr([first_output(was, feed)], [first_output(now, feed)])
             check.hold(f"{kind}: {m['result']}: SQNR", db > 12, f"{db:.1f} dB")

@@ -56,6 +56,19 @@ static oct_status add(adding *a, const oct_graph *g, int reader, const char *nam
     return OCT_OK;
 }
 
+/* The first node that reads a value, and its graph: what a node takes into its graphs is read there. */
+static const oct_graph *first_reader(const oct_graph *g, int v, int *node)
+{
+    *node = g->value[v].n_uses ? g->value[v].uses[0].node : -1;
+    for (size_t k = 0; *node >= 0 && oct_node_graph_at(&g->node[*node], k); k++) {
+        const oct_graph *in = oct_node_graph_at(&g->node[*node], k);
+        for (size_t w = 0; w < in->n_value; w++)
+            if (!in->value[w].dead && in->value[w].outer == v && in->value[w].n_uses)
+                return first_reader(in, (int)w, node);
+    }
+    return g;
+}
+
 static oct_status add_graph(adding *a, const oct_graph *g, oct_err *err)
 {
     for (size_t v = 0; v < g->n_value; v++) {
@@ -65,9 +78,10 @@ static oct_status add_graph(adding *a, const oct_graph *g, oct_err *err)
                                   : x->constant; /* once, where the file has it */
         if (!t || (t->dtype != OCT_F32 && t->dtype != OCT_F64))
             continue;
-        const int reader = x->n_uses ? x->uses[0].node : -1;
-        if (reader < 0 || reads_reals(g, reader))
-            OCT_TRY(add(a, g, reader, x->name, (uint64_t)t->count * (uint64_t)oct_dtype_bits(t->dtype) / 8, err));
+        int reader;
+        const oct_graph *at = first_reader(g, (int)v, &reader);
+        if (reader < 0 || reads_reals(at, reader))
+            OCT_TRY(add(a, at, reader, x->name, (uint64_t)t->count * (uint64_t)oct_dtype_bits(t->dtype) / 8, err));
     }
     for (size_t i = 0; i < g->n_node; i++)
         for (size_t k = 0; !g->node[i].dead && oct_node_graph_at(&g->node[i], k); k++)
