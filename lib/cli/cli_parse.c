@@ -448,6 +448,16 @@ static const char *any_in_force(const oct_cli *cli, const char *names, size_t *n
     return NULL;
 }
 
+/* The option that is not there is explained by the beginning of its help. */
+static oct_status fail_needs(const oct_cli *cli, const char *one, size_t n, const char *other, oct_err *err)
+{
+    const oct_cli_live *l = find_option(cli, other, strlen(other));
+    oct_fail(err, OCT_EUSAGE, "--%.*s needs --%s", (int)n, one, other);
+    if (l && l->o.help && l->o.arg)
+        oct_hint(err, "--%s %s: %.*s", other, l->o.arg, (int)strcspn(l->o.help, ";"), l->o.help);
+    return OCT_EUSAGE;
+}
+
 static oct_status check_rules(const oct_cli *cli, oct_err *err)
 {
     bool action = any_action(cli);
@@ -466,7 +476,7 @@ static oct_status check_rules(const oct_cli *cli, oct_err *err)
             return oct_fail(err, OCT_EUSAGE, "--%.*s and --%.*s contradict each other", (int)n, one, (int)n_other,
                             other);
         if (one && !other && o->kind == OCT_CLI_NEEDS)
-            return oct_fail(err, OCT_EUSAGE, "--%.*s needs --%s", (int)n, one, o->arg);
+            return fail_needs(cli, one, n, o->arg, err);
     }
     return OCT_OK;
 }
