@@ -90,6 +90,11 @@ static oct_status visit(walk *w, const char *path, int level)
     if (level > MOST_LEVELS)
         return oct_fail(w->err, OCT_EMALFORMED, "%s: folders are nested more than %d deep", full, MOST_LEVELS);
     DIR *d = opendir(full);
+    if (!d && errno == ENOTDIR && !level) {
+        oct_fail(w->err, OCT_EUSAGE, "%s is a file, and a folder is wanted", full);
+        oct_hint(w->err, "give the folder that holds it");
+        return OCT_EUSAGE;
+    }
     if (!d)
         return oct_fail_errno(w->err, "%s", full);
     const struct dirent *e;
