@@ -41,6 +41,20 @@ class Net:
         onnx.save(model, path)
 
 
+def rare(path, seed, count, width=256):
+    """Gemms that detect what few samples have, behind a Sigmoid: samples of correlated channels and of different loudness, of which a part goes beyond all that
+    64 of them show. Samples float32[1][16][width / 16]."""
+    n = Net(seed)
+    x = n.node("Flatten", ["x"])
+    for i, (a, b) in enumerate(((width, 64), (64, 64), (64, 1))):
+        x = n.node("Gemm", [x, n.const(n.weights(a, b) * (1.6 if i < 2 else 12)), n.const(n.small(b) - (6 if i == 2 else 0))])
+        x = n.node("Relu", [x]) if i < 2 else x
+    n.save(path, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 16, width // 16])], [n.node("Sigmoid", [x])])
+    base = n.rng.standard_normal((8, width))
+    x = n.rng.standard_normal((count, 8)) @ base / 2.8 + 0.3 * n.rng.standard_normal((count, width))
+    return np.asarray(x * np.exp(n.rng.standard_normal((count, 1)) * 0.5), np.float32).reshape(count, 1, 16, width // 16)
+
+
 def encoder(path, layers=2, width=64, inner=160, words=50, heads=4, length=12, seed=1):
     """A transformer's encoder over token numbers, with a pooler that is a Gemm. Samples int64[1][length]."""
     n = Net(seed)

@@ -264,8 +264,8 @@ typedef struct oct_dynamic_trial {
     oct_eval_score score; /* with it, by the metric that decides; metric NULL: none does */
 } oct_dynamic_trial;
 
-/* A scheme that leaves activations float, as it did on the samples that judge (cure_trial.c). */
-enum { OCT_TRIED = 2 };
+/* Another scheme, as it did on the samples that judge (cure_trial.c). */
+enum { OCT_TRIED = 3 };
 typedef struct oct_tried {
     oct_scheme scheme; /* OCT_SCHEME_AUTO: none was tried */
     double sqnr;       /* dB of the outputs; NaN: it could not be tried */

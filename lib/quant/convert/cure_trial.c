@@ -1,7 +1,7 @@
-/* Tries what a warning of loss would name, where nothing else was: the schemes that leave activations float. Each is
- * converted apart, from a copy of the float model, and judged like the result, so that nothing that was decided can
- * change. Of larger models it stays a guess, since another copy of their weights would take more memory than the
- * conversion did. */
+/* Tries what a warning of loss would name, where nothing else was: the scheme whose ranges are those of each sample,
+ * and those that leave activations float. Each is converted apart, from a copy of the float model, and judged like the
+ * result, so that nothing that was decided can change. Of larger models it stays a guess, since another copy of their
+ * weights would take more memory than the conversion did. */
 #include "quant/convert/convert_int.h"
 
 #include "quant/job/annotate.h"
@@ -63,13 +63,19 @@ static oct_status try_scheme(oct_conversion *c, oct_scheme scheme, const oct_pic
     return s;
 }
 
+/* Whether dynamic layers are the result, or were tried before. */
+static bool was_dynamic(const oct_conversion *c)
+{
+    return c->dynamic.taken || c->dynamic.gains || oct_qjob_has_dynamic(c->job);
+}
+
 oct_status oct_cures_try(oct_conversion *c, const oct_pick *pick, oct_err *err)
 {
-    static const oct_scheme schemes[OCT_TRIED] = { OCT_SCHEME_STORED, OCT_SCHEME_FP16 };
+    static const oct_scheme schemes[OCT_TRIED] = { OCT_SCHEME_DYNAMIC, OCT_SCHEME_STORED, OCT_SCHEME_FP16 };
     if (!c->fl || c->o.writable || c->size_before > MOST_BYTES || !oct_conversion_has_lost(c))
         return OCT_OK;
     for (size_t k = 0; k < OCT_TRIED && !oct_cure_helps(c); k++)
-        if (c->o.job.scheme != schemes[k])
+        if (c->o.job.scheme != schemes[k] && !(schemes[k] == OCT_SCHEME_DYNAMIC && was_dynamic(c)))
             OCT_TRY(try_scheme(c, schemes[k], pick, &c->tried[k], err));
     return OCT_OK;
 }

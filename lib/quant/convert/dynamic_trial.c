@@ -14,6 +14,7 @@
 #include "quant/simulate/simulate_int.h"
 #include "quant/weights/constants.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MOST 0.5      /* share of the weights or of the multiply-accumulates that have a dynamic form */
@@ -83,6 +84,23 @@ static oct_status measure(oct_conversion *c, double *sqnr, oct_err *err)
     oct_sim_drop_runners(c->sim);
     *sqnr = loss.sqnr;
     return OCT_OK;
+}
+
+/* The static layers on samples that calibrated, and on samples that did not: with the ranges of the other half. The
+ * worse number counts. */
+static oct_status measure_static(oct_conversion *c, double *sqnr, oct_err *err)
+{
+    oct_calib *all = c->calib;
+    double others;
+    OCT_TRY(measure(c, sqnr, err));
+    if (!c->half[0])
+        return OCT_OK;
+    c->calib = c->half[0];
+    oct_conversion_changed(c);
+    const oct_status s = measure(c, &others, err);
+    c->calib = all;
+    *sqnr = s == OCT_OK ? fmin(*sqnr, others) : *sqnr;
+    return s;
 }
 
 /* Forgets what costs and mixed precision chose for static layers. Weights are made safe and rounded from the start. */
@@ -193,8 +211,8 @@ oct_status oct_dynamic_try(oct_conversion *c, oct_err *err)
         return OCT_OK;
     const oct_scheme scheme = c->job->opts.scheme;
     x->scaled = oct_conversion_is_scaled(c);
-    OCT_TRY(measure(c, &before, err));
     OCT_TRY(oct_decisions_keep(c->job, c->arena, &was, err));
+    OCT_TRY(measure_static(c, &before, err));
     OCT_TRY(measure_dynamic(c, before, x, err));
     OCT_TRY(restore(c, &was, scheme, err));
     if (x->gains && x->score.metric) {

@@ -233,15 +233,19 @@ bool oct_conversion_is_scaled(const oct_conversion *c)
     return false;
 }
 
+/* What methods have scaled by powers of two is the same in 16-bit floats. */
 static oct_cure cure_of(const oct_conversion *c, const oct_tried *x)
 {
-    return (oct_cure){ .scheme = oct_scheme_name(x->scheme), .sqnr = oct_conversion_is_scaled(c) ? NAN : x->sqnr };
+    const bool other = oct_conversion_is_scaled(c) && x->scheme != OCT_SCHEME_FP16;
+    return (oct_cure){ .scheme = oct_scheme_name(x->scheme), .sqnr = other ? NAN : x->sqnr };
 }
 
-/* A file that computes what the float model does has left everything as it is, and is no cure. */
-static bool repairs(const oct_tried *x)
+/* A file that computes what the float model does has left everything as it is, and is no cure. Nor is one that loses
+ * about as much as the result does, unless a score tells that it is better. */
+static bool repairs(const oct_conversion *c, const oct_tried *x)
 {
-    return x->scheme && isfinite(x->sqnr) && x->sqnr >= USEFUL_DB && !x->worse;
+    const double least = c->sqnr + (oct_score_is_worse(oct_conversion_score(c)) ? 0 : OCT_DYNAMIC_GAIN);
+    return x->scheme && isfinite(x->sqnr) && x->sqnr >= USEFUL_DB && !(x->sqnr < least) && !x->worse;
 }
 
 /* Of the schemes that were tried, the first one of use, or else the one with the least loss; none may lose less than
@@ -250,7 +254,7 @@ static oct_cure best_tried(const oct_conversion *c)
 {
     const oct_tried *best = NULL;
     for (size_t k = 0; k < OCT_TRIED; k++)
-        if (repairs(&c->tried[k]))
+        if (repairs(c, &c->tried[k]))
             return cure_of(c, &c->tried[k]);
     for (size_t k = 0; k < OCT_TRIED; k++)
         if (c->tried[k].scheme && isfinite(c->tried[k].sqnr) && c->tried[k].sqnr > (best ? best->sqnr : c->sqnr))
@@ -321,10 +325,12 @@ static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
     const oct_cure x = oct_conversion_cure(c);
     char size[64];
     text[0] = '\0';
-    if (!x.scheme && x.budget > 0)
+    if (!x.scheme && !(x.budget > 0) && was_tried(c))
+        snprintf(text, REMEDY_TEXT, "no other scheme that was tried loses less");
+    else if (!x.scheme && x.budget > 0)
         snprintf(text, REMEDY_TEXT, "--budget %.0f leaves more layers float, with %.1f dB when it was tried", x.budget,
                  x.sqnr);
-    else if (is_dynamic(&x) && !isnan(x.sqnr))
+    else if (is_dynamic(&x) && !isnan(x.sqnr) && c->dynamic.gains)
         snprintf(text, REMEDY_TEXT, "--scheme dynamic has %.1f dB when it was tried, instead of %.1f, %s", x.sqnr,
                  c->sqnr, size_of_dynamic(&c->dynamic, size));
     else if (x.scheme && !isnan(x.sqnr))
@@ -362,11 +368,11 @@ static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
         x->metric->relative ? "--min-agreement 95%" : "--max-drop 1%");
 }
 
-/* Whether what helps was measured, in the simulation at least. */
+/* Whether what helps was measured, in the simulation at least, or nothing was found that does. */
 static bool is_tried(const oct_conversion *c)
 {
     const oct_cure x = oct_conversion_cure(c);
-    return !isnan(x.sqnr) || oct_cure_helps(c) || (x.scheme && strcmp(x.scheme, "fp16") != 0);
+    return was_tried(c) || !isnan(x.sqnr) || oct_cure_helps(c) || (x.scheme && strcmp(x.scheme, "fp16") != 0);
 }
 
 /* Without a warning: says that dynamic ranges lose less, where that may matter. Returns whether it did. */
@@ -411,7 +417,7 @@ bool oct_cure_helps(const oct_conversion *c)
     const oct_cure x = oct_conversion_cure(c);
     bool any = is_dynamic(&x) ? is_of_use(&c->dynamic) : !x.scheme && x.sqnr >= USEFUL_DB;
     for (size_t k = 0; k < OCT_TRIED; k++)
-        any |= repairs(&c->tried[k]);
+        any |= repairs(c, &c->tried[k]);
     return any;
 }
 
