@@ -74,6 +74,21 @@ static int32_t to_once(const oct_rescale *r, int32_t x, int32_t zero, int32_t lo
     return oct_twin_clamp((int64_t)oct_rescale_once(r, x) + zero, lo, hi);
 }
 
+/* Half of the divisor is added, and where that is beyond 2^31 also half of 2^31, away from zero. */
+static int32_t to_tosa(const oct_rescale *r, int32_t x, int32_t zero, int32_t lo, int32_t hi)
+{
+    int shift = 31 - r->shift;
+    int32_t multiplier = r->multiplier;
+    if (shift > 62) {
+        multiplier >>= shift - 62 < 31 ? shift - 62 : 31;
+        shift = 62;
+    }
+    int64_t half = INT64_C(1) << (shift - 1);
+    if (shift > 31)
+        half += x >= 0 ? INT64_C(1) << 30 : -(INT64_C(1) << 30);
+    return oct_twin_clamp((int64_t)(int32_t)(((int64_t)x * multiplier + half) >> shift) + zero, lo, hi);
+}
+
 static int32_t bound_away(float bound, float scale, int32_t zero)
 {
     return oct_twin_clamp((int64_t)fmaxf(-1e6f, fminf(1e6f, roundf(bound / scale))) + zero, -128, 127);
@@ -101,4 +116,5 @@ static int32_t bound_even(float bound, float scale, int32_t zero)
 const oct_rescaling oct_rescaling_float = { float_of, to_float, bound_even };
 const oct_rescaling oct_rescaling_single = { fixed_of, to_once, bound_away };
 const oct_rescaling oct_rescaling_double_in_float = { fixed_in_float, to_twice, bound_away };
+const oct_rescaling oct_rescaling_tosa = { fixed_of, to_tosa, bound_away };
 const oct_rescaling oct_rescaling_double = { fixed_of, to_twice, bound_away };

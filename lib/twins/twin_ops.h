@@ -16,8 +16,9 @@ OCT_TWIN_OPERATOR(oct_twin_matmul);
 OCT_TWIN_OPERATOR(oct_twin_matmul_real); /* of float32 */
 
 /* twin_pool.c */
-OCT_TWIN_OPERATOR(oct_twin_average_pool); /* how: const oct_rescaling *, for the bounds of its activation alone */
-OCT_TWIN_OPERATOR(oct_twin_max_pool);     /* the same */
+OCT_TWIN_OPERATOR(oct_twin_average_pool);      /* how: const oct_rescaling *, for the bounds of its activation alone */
+OCT_TWIN_OPERATOR(oct_twin_average_pool_tosa); /* by a factor, without its activation */
+OCT_TWIN_OPERATOR(oct_twin_max_pool);          /* the same */
 
 /* The window of a pool, of any type. */
 oct_status oct_twin_pool_window(const oct_twin_call *c, oct_twin_window *w, oct_err *err);
@@ -47,21 +48,30 @@ extern const oct_twin_table oct_table_logistic_float, oct_table_tanh_float, oct_
     oct_table_tanh_fixed, oct_table_hard_swish_fixed, oct_table_leaky_fixed, oct_table_leaky_shift,
     oct_table_relu_fixed, oct_table_relu6_clamp, oct_table_requantize_fixed, oct_table_requantize_shift,
     oct_table_abs_fixed, oct_table_function_away; /* the last: EXP, LOG, ELU, GELU */
+/* twin_tosa_ops.c */
+extern const oct_twin_table oct_table_function_tosa, oct_table_leaky_tosa, oct_table_requantize_tosa,
+    oct_table_relu_tosa;
+OCT_TWIN_OPERATOR(oct_twin_softmax_tosa);
 
 /* twin_softmax.c */
 OCT_TWIN_OPERATOR(oct_twin_softmax_fixed);
 OCT_TWIN_OPERATOR(oct_twin_softmax_float);
+/* of: exponentials in fixed point, by how far below the largest; -1: 0. */
+void oct_twin_exponentials(const oct_twin_call *c, int32_t of[256]);
 
 /* twin_quantize.c: reals to int8 and back. */
 OCT_TWIN_OPERATOR(oct_twin_quantize_away); /* divided, half away from zero */
 OCT_TWIN_OPERATOR(oct_twin_quantize_even); /* times the reciprocal, half to even */
+OCT_TWIN_OPERATOR(oct_twin_quantize_wrap); /* the same, and what is beyond 8 bits is cut off */
 OCT_TWIN_OPERATOR(oct_twin_dequantize);
 
 /* twin_resize.c */
 OCT_TWIN_OPERATOR(oct_twin_bilinear_fixed); /* weights of 10 bits each way */
 OCT_TWIN_OPERATOR(oct_twin_bilinear_shift); /* weights of 11 bits, of which the first is rounded */
+OCT_TWIN_OPERATOR(oct_twin_bilinear_tosa);  /* weights that are whole */
 OCT_TWIN_OPERATOR(oct_twin_bilinear_real);  /* of float32 */
 OCT_TWIN_OPERATOR(oct_twin_nearest);
+OCT_TWIN_OPERATOR(oct_twin_nearest_tosa);
 
 /* twin_move.c, twin_real.c, twin_real_layers.c: lists of rules that all twins share. */
 extern const oct_twin_rule oct_twin_moves[], oct_twin_reals[], oct_twin_real_layers[];

@@ -32,7 +32,9 @@ static oct_status read_pool(const oct_twin_call *c, const oct_rescaling *by, poo
     p->batches = x->t->dims[0];
     if (x->scale != y->scale || x->zero != y->zero)
         return oct_twin_cannot(c, err, "its result has another scale than its operand");
-    return oct_twin_activation(c, OCT_TFL_POOL_ACTIVATION, by, &p->lo, &p->hi, err);
+    p->lo = -128;
+    p->hi = 127;
+    return by ? oct_twin_activation(c, OCT_TFL_POOL_ACTIVATION, by, &p->lo, &p->hi, err) : OCT_OK;
 }
 
 /* What a window holds of a channel. */
@@ -86,6 +88,21 @@ static oct_status compute(const oct_twin_call *c, const oct_rescaling *by, int32
 oct_status oct_twin_average_pool(const oct_twin_call *c, const void *how, oct_err *err)
 {
     return compute(c, how, average, err);
+}
+
+/* The sum times 2^n / count with as many bits as fit, rounded half up. */
+static int32_t average_factor(const held *h)
+{
+    if (h->n == 0)
+        return 0;
+    const int k = h->n > 1 ? 32 - __builtin_clz((unsigned)h->n - 1) : 0, shift = 30 + k;
+    const int64_t factor = (int64_t)((((UINT64_C(1) << 30) + 1) << k) / (uint64_t)h->n);
+    return (int32_t)((h->sum * factor + (INT64_C(1) << (shift - 1))) >> shift);
+}
+
+oct_status oct_twin_average_pool_tosa(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    return compute(c, how, average_factor, err);
 }
 
 oct_status oct_twin_max_pool(const oct_twin_call *c, const void *how, oct_err *err)

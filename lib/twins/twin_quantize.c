@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static oct_status quantize(const oct_twin_call *c, float (*at)(float x, float scale), oct_err *err)
+static oct_status quantize(const oct_twin_call *c, float (*at)(float x, float scale), bool wraps, oct_err *err)
 {
     const oct_twin_tensor *x = c->in[0], *y = c->out[0];
     const bool u8 = oct_twin_is(y, OCT_TFL_UINT8);
@@ -13,9 +13,9 @@ static oct_status quantize(const oct_twin_call *c, float (*at)(float x, float sc
         return oct_twin_unfit(c, "its result has another size", err);
     for (int64_t i = 0; i < x->count; i++) {
         const float v = at(((const float *)x->data)[i], y->scale);
-        const float whole = v > 1e6f ? 1e6f : v > -1e6f ? v : -1e6f;
-        const int32_t q = oct_twin_clamp((int64_t)whole + y->zero, u8 ? 0 : -128, u8 ? 255 : 127);
-        ((uint8_t *)y->data)[i] = (uint8_t)q;
+        const float whole = v > 1e9f ? 1e9f : v > -1e9f ? v : -1e9f;
+        const int64_t q = (int64_t)whole + y->zero;
+        ((uint8_t *)y->data)[i] = (uint8_t)(wraps ? q : oct_twin_clamp(q, u8 ? 0 : -128, u8 ? 255 : 127));
     }
     return OCT_OK;
 }
@@ -33,13 +33,19 @@ static float even(float x, float scale)
 oct_status oct_twin_quantize_away(const oct_twin_call *c, const void *how, oct_err *err)
 {
     (void)how;
-    return quantize(c, away, err);
+    return quantize(c, away, false, err);
 }
 
 oct_status oct_twin_quantize_even(const oct_twin_call *c, const void *how, oct_err *err)
 {
     (void)how;
-    return quantize(c, even, err);
+    return quantize(c, even, false, err);
+}
+
+oct_status oct_twin_quantize_wrap(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    (void)how;
+    return quantize(c, even, true, err);
 }
 
 oct_status oct_twin_dequantize(const oct_twin_call *c, const void *how, oct_err *err)

@@ -33,18 +33,24 @@ static int32_t largest(const int8_t *x, int64_t n)
     return most;
 }
 
+void oct_twin_exponentials(const oct_twin_call *c, int32_t of[256])
+{
+    const float beta = oct_tfl_option_real(c->op, OCT_TFL_SOFTMAX_BETA, 0);
+    const double real = fmin((double)beta * (double)c->in[0]->scale * (1 << 26), 2147483647.0);
+    const oct_rescale by = oct_rescale_fixed(real);
+    const int32_t least = -(int32_t)floor(31.0 * (1 << 26) / (double)(INT64_C(1) << (by.shift > 0 ? by.shift : 0)));
+    for (int d = 0; d < 256; d++)
+        of[d] = -d < least ? -1 : oct_fixed_exp(oct_high_product(oct_shift_left(-d, by.shift), by.multiplier), 5);
+}
+
 /* Differences from the largest with 5 integer bits, sums of their exponentials with 12. */
 oct_status oct_twin_softmax_fixed(const oct_twin_call *c, const void *how, oct_err *err)
 {
     rows r;
+    int32_t of[256];
     (void)how;
     OCT_TRY(read_rows(c, &r, err));
-    const double real = fmin((double)r.beta * (double)c->in[0]->scale * (1 << 26), 2147483647.0);
-    const oct_rescale by = oct_rescale_fixed(real);
-    const int32_t least = -(int32_t)floor(31.0 * (1 << 26) / (double)(INT64_C(1) << (by.shift > 0 ? by.shift : 0)));
-    int32_t of[256]; /* exponentials, by how far below the largest; -1: 0 */
-    for (int d = 0; d < 256; d++)
-        of[d] = -d < least ? -1 : oct_fixed_exp(oct_high_product(oct_shift_left(-d, by.shift), by.multiplier), 5);
+    oct_twin_exponentials(c, of);
     for (int64_t i = 0; i < r.n; i++, r.x += r.width, r.y += r.width) {
         const int32_t most = largest(r.x, r.width);
         uint32_t sum = 0;

@@ -18,8 +18,10 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -49,6 +51,7 @@ EXACT_ON_REALS = {"QUANTIZE", "DEQUANTIZE", "RESHAPE", "TRANSPOSE", "CONCATENATI
 FEW = ["ad01_autoencoder", "kws_dscnn", "mnist_cnn", "resnet8_cifar10", "vww_mobilenet_96", "mobilenet_v1_025_224"]
 # Operators that twins refuse; on integers of 8 bits LOG_SOFTMAX alone.
 NOT_THERE = {"LOG_SOFTMAX", "MEAN", "SUM", "REDUCE_MAX", "POW"}
+NOT_IN_TOSA = {"GELU", "LOG", "ABS"}
 
 
 # ---- files ----
@@ -131,9 +134,40 @@ def run_micro(file, samples):
         yield {i: np.array(run.GetTensor(i, 0)["tensor_data"]) for i in file.made()}
 
 
+def run_tosa(file, samples):
+    """TOSA's reference model on what the converter makes of the file, with all that operators make as outputs."""
+    shown = File(file.showing_all())
+    for t in shown.graph.tensors:
+        t.shapeSignature = None
+
+    def run(*words):
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode or re.search("error|UNPREDICTABLE", done.stdout + done.stderr):
+            raise RuntimeError((done.stdout + done.stderr)[-300:])
+
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "m.tflite").write_bytes(packed(shown.model))
+        run(TOSA[0], "m.tflite", "--text", "-o", "m.mlir")
+        run(TOSA[1], "m.mlir", "--tosa-serialize", "--tosa-flatbuffer-filename=m.tosa", "-o", os.devnull)
+        ends = {"ifm": ("TosaInput_", "in", len(file.graph.inputs)), "ofm": ("TosaOutput_", "out", len(shown.graph.outputs))}
+        words = [f"--{end}_{what}=" + ",".join(f"{prefix}{k}{'.npy' if what == 'file' else ''}" for k in range(n))
+                 for end, (name, out, n) in ends.items() for what, prefix in (("name", name), ("file", out))]
+        for sample in samples:
+            for k, x in enumerate(sample):
+                np.save(Path(folder) / f"in{k}.npy", x)
+            for old in Path(folder).glob("out*.npy"):
+                old.unlink()
+            run(TOSA[2], "--tosa_file=m.tosa", "--tosa_level=NONE", *words)
+            yield {t: np.load(Path(folder) / f"out{k}.npy").astype(file.type(t)) for k, t in enumerate(shown.graph.outputs)}
+
+
 RUNTIMES = {"litert": lambda f, s: run_litert(f, s, False), "litert-reference": lambda f, s: run_litert(f, s, True)}
 if packages.has("tflite_micro"):
     RUNTIMES["tflm"] = run_micro
+MISSING = {"tflm": "tflite-micro", "tosa": "the converter, or the reference model, of TOSA"}
+TOSA = [tool.beside(name) for name in ("tosa-converter-for-tflite", "tosa-opt", "tosa_reference_model")]
+if all(TOSA):
+    RUNTIMES["tosa"] = run_tosa
 
 
 def run_twin(c, twin, file, samples):
@@ -213,7 +247,7 @@ def hold_equal(c, kind, name, file, samples):
     for twin in RUNTIMES:
         got = run_twin(c, twin, file, samples)
         if isinstance(got, str):
-            lacks = sorted({k for k in makers.values() if f": {k} that" in got and k in NOT_THERE})
+            lacks = sorted({k for k in makers.values() if f": {k} that" in got and (k in NOT_THERE or (twin == "tosa" and k in NOT_IN_TOSA))})
             if not lacks and refuses(twin, file, samples):
                 continue
             c.hold(f"{name}: {twin}", lacks, got[-300:])
@@ -705,8 +739,11 @@ def main():
     parser = options(__doc__)
     parser.add_argument("--only", help="cases whose name has this word")
     parser.add_argument("--values", default=str(tool.ROOT / "build/tests/tools/twin_values"), help="the program that runs a twin")
+    parser.add_argument("--twin", help="this twin alone")
     parser.add_argument("--whole", action="store_true", help="1,000 samples each")
     args = parser.parse_args()
+    for name in [name for name in RUNTIMES if args.twin and name != args.twin]:
+        del RUNTIMES[name]
     with Checker(args) as c:
         c.values, c.compared, c.lacking = args.values, {twin: Compared() for twin in RUNTIMES}, set()
         c.samples, c.turns, c.networks = (1000, 5, 1000) if args.whole else (2, 1, 1)
@@ -723,8 +760,8 @@ def main():
             hold_device(c)
             hold_goal(c)
             hold_refusals(c)
-        for twin in ("litert", "litert-reference", "tflm"):
-            print(f"{twin}: {c.compared[twin].text()}" if twin in RUNTIMES else f"{twin}: skipped, tflite-micro is not installed")
+        for twin in ("litert", "litert-reference", "tflm", "tosa"):
+            print(f"{twin}: {c.compared[twin].text()}" if twin in RUNTIMES else f"{twin}: skipped, {MISSING.get(twin, 'it')} is not installed")
         print(f"not twinned: {' '.join(sorted(c.lacking))}")
         return c.finish()
 

@@ -9,9 +9,7 @@ operators (vela --supported-ops-report) does not have it, or it misses a constra
 Needs Python packages (ai_edge_litert among them) and Vela (the package ethos-u-vela, its program in PATH or beside the Python).
 Exit: 0 when all hold, 1 when not, 77 without them.
 """
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +21,7 @@ packages.need("numpy", "onnx", "onnxruntime", "ai_edge_litert")
 import check_tflite
 import check_twins
 
+from pylib import tool
 from pylib.judge import Checker, options
 
 DEVICES = ("ethos-u55-128", "ethos-u85-256")
@@ -64,7 +63,7 @@ def main():
     parser = options(__doc__)
     parser.add_argument("--only", help="networks whose name has this word")
     args = parser.parse_args()
-    vela = shutil.which("vela", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+    vela = tool.beside("vela")
     if not vela:
         print("skipped: Vela (ethos-u-vela) is not installed")
         return 77

@@ -63,3 +63,8 @@ def run_emulated(*arguments, **env):
 def run_as_avx2(flag, **env):
     """Runs this script again so, without `flag`."""
     return run_emulated(*(a for a in sys.argv[1:] if a != flag), **env)
+
+
+def beside(name):
+    """A program in PATH, or beside this Python; None where there is none."""
+    return shutil.which(name, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))

@@ -256,8 +256,9 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
                 "a command that prints a metric of the outputs in the .npz it is given; it is the one that counts"),                         \
         OPT_FLAG(0, "less-is-better", &(a)->x.less_is_better, "smaller numbers of --metric-cmd are better"),                                 \
         TOOL_OPT_METRIC_TIMEOUT(&(a)->x.metric_timeout),                                                                                     \
-        OPT_STR(0, "as", &(a)->x.twin, "NAME",                                                                                               \
-                "compute quantized models to the bit as litert, litert-reference, tflm or cmsis-nn, to judge them"),                         \
+        OPT_STR(                                                                                                                             \
+            0, "as", &(a)->x.twin, "NAME",                                                                                                   \
+            "compute quantized models to the bit as litert, litert-reference, tflm, cmsis-nn or tosa, to judge them"),                       \
         OPT_INT(0, "trials", &(a)->x.trials, 0, 1000,                                                                                        \
                 "try up to N times to reach a missed goal, by leaving layers float"),                                                        \
         OPT_FLOAT(0, "time-limit", &(a)->x.time_limit, 0, 1e9,                                                                               \

@@ -280,7 +280,7 @@ int qeval_main(int argc, char **argv)
         OPT_ENUM(0, "runner-for", &a.x.runner_for, runner_for_name, "which models the command runs [default: all]"),
         OPT_FLOAT(0, "runner-timeout", &a.x.runner_timeout, 0.01, 86400, "seconds for each answer [default: 120]"),
         OPT_STR(0, "as", &a.x.twin, "NAME",
-                "compute quantized models to the bit as litert, litert-reference, tflm or cmsis-nn does"),
+                "compute quantized models to the bit as litert, litert-reference, tflm, cmsis-nn or tosa does"),
         QEVAL_OPT_GATES(&a),
         OPT_GROUP("Instead of comparing"),
         OPT_OUT(0, "outputs", &a.outputs, "write the outputs of the model for all samples into an .npz"),
