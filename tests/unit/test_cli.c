@@ -258,6 +258,8 @@ TEST(mistakes_are_explained)
     expect_usage(
         "pair",
         "qtest: FIRST is missing\n  hint: usage: qtest pair FIRST SECOND [options]; 'qtest pair --help' says more\n");
+    expect_usage("m|--drop=.5", "qtest: --drop needs --data\n  hint: --data SPEC: samples\n");
+    expect_usage("m|-l", "qtest: --layers needs --data\n  hint: --data SPEC: samples\n");
     static const char *const plain[][2] = {
         { "m|--drop=0x1|-dx", "--drop: '0x1' is not a number" },
         { "m|--drop=inf|-dx", "--drop: inf is not between 0 and 1" },
@@ -273,7 +275,6 @@ TEST(mistakes_are_explained)
         { "m|--samples=", "--samples: '' is not a whole number" },
         { "m|--data=d|--drop=nan", "--drop: 'nan' is not a number" },
         { "m|--data=d|--drop=1.5", "--drop: 1.5 is not between 0 and 1" },
-        { "m|--drop=.5", "--drop needs --data" },
         { "m|-n3|--samples=4", "--samples is given twice" },
         { "m|--fuse|--no-fuse", "--fuse and --no-fuse contradict each other" },
         { "m|-qv", "--quiet and --verbose contradict each other" },
@@ -281,7 +282,6 @@ TEST(mistakes_are_explained)
         { "m|--fuse|--calib=c", "--fuse and --calib contradict each other" },
         { "m|--data=d|--fuse|-l", "--fuse and --layers contradict each other" },
         { "--print-policy|--calib=c", "--print-policy and --calib contradict each other" },
-        { "m|-l", "--layers needs --data" },
         { "m|--no-samples", "--samples cannot be negated" },
         { "m|--layers=yes", "--layers takes no value" },
         { "m|--data=", "--data: the value is empty" },
