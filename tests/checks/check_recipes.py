@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The ways of docs/migration.md from optimum and Olive, followed to their end with models that seeds make: nothing is fetched.
+"""The ways of docs/migration.md from optimum, Olive and Ultralytics, followed to their end with models that seeds make: nothing is fetched.
 
-    check_recipes.py BUILD [-v] [optimum|olive...]
+    check_recipes.py BUILD [-v] [optimum|olive|ultralytics...]
 
 The commands and calls are the document's own lines; only names are replaced. What comes out is judged by ONNX Runtime on the float model's outputs: it loses no
-more than by the other tool's own quantization.
+more than by the other tool's own quantization. The detector is trained on drawn shapes for some minutes, so that it finds something that could be lost.
 A recipe is skipped where its package is not installed.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
@@ -22,12 +22,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import installed, packages
 
-packages.need("numpy", "onnxruntime")
+packages.need("numpy", "onnxruntime", "PIL")
 import numpy as np
 import onnxruntime
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 600
+LIMIT = 1200
 SLACK = 0.3  # dB
 
 # A classifier of texts, with a tokenizer of syllables.
@@ -72,6 +73,7 @@ class Place:
         self.folder = Path(folder)
         tools = ":".join(str(build / "tools" / t) for t in installed.PROGRAMS)
         self.env = dict(os.environ, OCTET_LIBRARY=str(build / "tools/library/liboctet.so.0"), PYTHONPATH=str(ROOT / "python"), HF_HUB_OFFLINE="1",
+                        YOLO_OFFLINE="true",
                         HOME=str(self.folder), PATH=f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}")
 
     def run(self, *words):
@@ -129,7 +131,105 @@ def olive(c, place):
     c.hold("Olive: labels stay, but for some near a tie", np.mean(want.argmax(1) == got.argmax(1)) >= 0.85)
 
 
-RECIPES = {"optimum": (optimum, ("optimum.onnxruntime", "torch")), "olive": (olive, ("olive", "transformers"))}
+# Discs, squares and triangles on noise, with their truth as YOLO writes it: train/, images/ and labels/ to convert with, held/ to judge.
+TRAIN_YOLO = """
+import numpy as np
+from pathlib import Path
+from PIL import Image, ImageDraw
+r, side = np.random.default_rng(7), 160
+def drawn(picture, text):
+    page, lines, taken = Image.fromarray(r.normal(110, 12, (side, side, 3)).clip(0, 255).astype("u1")), [], []
+    pen = ImageDraw.Draw(page)
+    for _ in range(r.integers(1, 4)):
+        s, k = int(r.integers(28, 60)), int(r.integers(3))
+        x, y = (int(v) for v in r.integers(2, side - s - 2, 2))
+        if any(abs(x - u) < 0.6 * (s + t) and abs(y - v) < 0.6 * (s + t) for u, v, t in taken):
+            continue
+        taken.append((x, y, s))
+        color = tuple(int(v) for v in (np.array([(220, 60, 50), (60, 200, 70), (70, 90, 230)][k]) + r.normal(0, 15, 3)).clip(0, 255))
+        box = [x, y, x + s, y + s]
+        if k < 2:
+            (pen.ellipse, pen.rectangle)[k](box, fill=color)
+        else:
+            pen.polygon([(x, y + s), (x + s, y + s), (x + s / 2, y)], fill=color)
+        lines.append(f"{k} {(x + s / 2) / side:.6f} {(y + s / 2) / side:.6f} {s / side:.6f} {s / side:.6f}")
+    page.save(picture)
+    Path(text).write_text("\\n".join(lines) + "\\n")
+for folder, n in (("train", 200), (".", 96), ("held", 64)):
+    for kind in ("images", "labels"):
+        Path(folder, kind).mkdir(parents=True, exist_ok=True)
+    for i in range(n):
+        drawn(f"{folder}/images/{i:03}.png", f"{folder}/labels/{i:03}.txt")
+Path("data.yaml").write_text(f"path: {Path.cwd()}\\ntrain: train/images\\nval: held/images\\nnames: [disc, square, triangle]\\n")
+from ultralytics import YOLO
+model = YOLO("yolo11n.yaml")
+model.train(data="data.yaml", epochs=12, imgsz=side, batch=8, optimizer="AdamW", lr0=0.003, lrf=0.1, warmup_epochs=1, mosaic=0, amp=False, plots=False,
+            val=False, workers=0, seed=0, device="cpu", verbose=False, project=str(Path.cwd() / "runs"), name="r")
+Path("runs/r/weights/last.pt").rename("yolo11n.pt")
+"""
+THEIRS_YOLO = """
+import numpy as np
+from pathlib import Path
+from PIL import Image
+from onnxruntime.quantization import CalibrationDataReader, quantize_static
+class Reader(CalibrationDataReader):
+    def __init__(self):
+        self.rows = ({"images": np.asarray(Image.open(p), "f4").transpose(2, 0, 1)[None] / 255} for p in sorted(Path("images").iterdir()))
+    def get_next(self):
+        return next(self.rows, None)
+quantize_static("yolo11n.onnx", "theirs.onnx", Reader())
+"""
+
+
+def overlap(a, b):
+    """Of a box with boxes, as corners."""
+    inner = np.clip(np.minimum(a[2:], b[:, 2:]) - np.maximum(a[:2], b[:, :2]), 0, None).prod(1)
+    return inner / ((a[2:] - a[:2]).prod() + (b[:, 2:] - b[:, :2]).prod(1) - inner)
+
+
+def found(out):
+    """[(class, box)] of an output [4 + classes, places]: those of score 0.25 that no better one of the class covers by half."""
+    kind, score = out[4:].argmax(0), out[4:].max(0)
+    corners = np.concatenate([out[:2] - out[2:4] / 2, out[:2] + out[2:4] / 2]).T
+    kept = []
+    for i in np.argsort(-score, kind="stable"):
+        if score[i] >= 0.25 and not any(k == kind[i] and overlap(corners[i], b[None])[0] > 0.5 for k, b in kept):
+            kept.append((kind[i], corners[i]))
+    return kept
+
+
+def f1(path, folder, side):
+    """Of the boxes that a model finds in the pictures of a folder, at an overlap of a half."""
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    right = wrong = missed = 0
+    for picture in sorted((folder / "images").iterdir()):
+        x = np.asarray(Image.open(picture), np.float32).transpose(2, 0, 1)[None] / 255
+        truth = [line.split() for line in (folder / "labels" / f"{picture.stem}.txt").read_text().splitlines()]
+        left = [(int(k), side * np.array([x - w / 2, y - h / 2, x + w / 2, y + h / 2])) for k, x, y, w, h in (map(float, t) for t in truth)]
+        for kind, box in found(session.run(None, {"images": x})[0][0].astype(np.float64)):
+            hit = next((i for i, (k, b) in enumerate(left) if k == kind and overlap(box, b[None])[0] >= 0.5), None)
+            right, wrong = right + (hit is not None), wrong + (hit is None)
+            if hit is not None:
+                left.pop(hit)
+        missed += len(left)
+    return 2 * right / max(2 * right + wrong + missed, 1)
+
+
+def ultralytics(c, place):
+    theirs, ours = lines_of("Ultralytics")
+    place.python(TRAIN_YOLO)
+    place.run(*shlex.split(theirs.replace("640", "160")))
+    place.run(*shlex.split(ours.replace("640", "160")))
+    place.python(THEIRS_YOLO)
+    at = place.folder
+    want, got, other = (f1(at / name, at / "held", 160) for name in ("yolo11n.onnx", "yolo11n.int8.onnx", "theirs.onnx"))
+    c.hold(f"Ultralytics: the float model finds what was drawn: F1 {want:.3f}", want > 0.8)
+    c.hold(f"Ultralytics: F1 {got:.3f}, float {want:.3f}, ONNX Runtime's quantizer {other:.3f}", got >= max(want - 0.02, other - 0.005))
+    c.hold("Ultralytics: weights are quantized", (at / "yolo11n.int8.onnx").stat().st_size < 0.4 * (at / "yolo11n.onnx").stat().st_size)
+
+
+RECIPES = {"ultralytics": (ultralytics, ("ultralytics", "torch")),
+           "optimum": (optimum, ("optimum.onnxruntime", "torch")), "olive": (olive, ("olive", "transformers"))}
 
 
 def lacks(names):
