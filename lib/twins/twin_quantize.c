@@ -42,10 +42,11 @@ oct_status oct_twin_quantize_even(const oct_twin_call *c, const void *how, oct_e
     return quantize(c, even, false, err);
 }
 
+/* A zero point is added to 32 bits, of which the lower eight are kept. Without one, a single cast saturates. */
 oct_status oct_twin_quantize_wrap(const oct_twin_call *c, const void *how, oct_err *err)
 {
     (void)how;
-    return quantize(c, even, true, err);
+    return quantize(c, even, c->out[0]->zero != 0, err);
 }
 
 oct_status oct_twin_dequantize(const oct_twin_call *c, const void *how, oct_err *err)
