@@ -226,15 +226,16 @@ const char *oct_scratch_path(const oct_scratch *s)
     return *s->file ? s->file : s->path;
 }
 
-oct_status oct_scratch_make_room(const oct_scratch *s, const char *path, oct_err *err)
+oct_status oct_scratch_make_room(oct_scratch *s, const char *path, oct_err *err)
 {
     char at[PATH_MAX];
     for (const char *p = path; (p = strchr(p, '/')); p++) {
         snprintf(at, sizeof at, "%.*s", (int)(p - path), path);
+        OCT_TRY(doom_entry(s, s->inside, at, at, true, err));
         if (mkdirat(s->inside, at, 0777) != 0 && errno != EEXIST)
             return oct_fail_errno(err, "%s/%s: cannot make the folder", s->path, at);
     }
-    return OCT_OK;
+    return doom_entry(s, s->inside, path, path, false, err);
 }
 
 oct_status oct_scratch_commit(oct_scratch *s, oct_err *err)

@@ -141,32 +141,39 @@ TEST(folders_appear_when_complete)
     assert_int_equal(rmdir(top), 0); /* nothing else was left */
 }
 
-/* However deep its folders are, and if it was entered several times, as when models are added. */
+/* A process that fills a folder and ends by a signal. */
+static void end_by_signal(const char *path, bool looked_at)
+{
+    static const char *const files[] = { "x", "a/x", "a/b/x", "a/b/c/x", "d/x", "d/e/f/x" };
+    oct_scratch *s;
+    oct_io_guard("test_folder");
+    if (oct_scratch_create_beside(path, &s, NULL) != OCT_OK)
+        _exit(1);
+    for (size_t i = 0; i < OCT_COUNT(files); i++) {
+        char file[4200];
+        snprintf(file, sizeof file, "%s/%s", oct_scratch_path(s), files[i]);
+        FILE *f = oct_scratch_make_room(s, files[i], NULL) == OCT_OK ? fopen(file, "w") : NULL;
+        if (!f || fclose(f) != 0 || (looked_at && oct_scratch_guard(s, NULL) != OCT_OK))
+            _exit(2);
+    }
+    raise(SIGTERM);
+    _exit(3);
+}
+
+/* However deep its folders are, and if it was entered several times, as when models are added, or not yet. */
 TEST(a_signal_removes_folders)
 {
-    char top[] = "/tmp/octet-test-XXXXXX", path[64];
-    int status = -1;
-    assert_non_null(mkdtemp(top));
-    snprintf(path, sizeof path, "%s/new", top);
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        static const char *const files[] = { "x", "a/x", "a/b/x", "a/b/c/x", "d/x", "d/e/f/x" };
-        oct_scratch *s;
-        oct_io_guard("test_folder");
-        if (oct_scratch_create_beside(path, &s, NULL) != OCT_OK)
-            _exit(1);
-        for (size_t i = 0; i < OCT_COUNT(files); i++) {
-            char file[4200];
-            snprintf(file, sizeof file, "%s/%s", oct_scratch_path(s), files[i]);
-            FILE *f = oct_scratch_make_room(s, files[i], NULL) == OCT_OK ? fopen(file, "w") : NULL;
-            if (!f || fclose(f) != 0 || oct_scratch_guard(s, NULL) != OCT_OK)
-                _exit(2);
-        }
-        raise(SIGTERM);
-        _exit(3);
+    for (int looked_at = 0; looked_at < 2; looked_at++) {
+        char top[] = "/tmp/octet-test-XXXXXX", path[64];
+        int status = -1;
+        assert_non_null(mkdtemp(top));
+        snprintf(path, sizeof path, "%s/new", top);
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+            end_by_signal(path, looked_at);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+        assert_int_equal(rmdir(top), 0); /* nothing was left */
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-    assert_int_equal(rmdir(top), 0); /* nothing was left */
 }
