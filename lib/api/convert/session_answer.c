@@ -453,7 +453,7 @@ static void put_culprits(answer *a)
     put_conversion(a, &a->s->x);
     for (size_t i = 0; a->command.len && i < k->n; i++) {
         oct_buf rule = OCT_BUF_INIT;
-        oct_policy_put_name(&rule, "name", k->layer[i]);
+        oct_policy_put_name(&rule, "name:", k->layer[i]);
         oct_buf_puts(&rule, "=float");
         oct_buf_puts(&a->command, " --set ");
         oct_quote(&a->command, oct_buf_str(&rule));
