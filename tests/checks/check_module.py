@@ -367,7 +367,7 @@ assert got.report_html == pathlib.Path("o.html").read_text() and got.report_html
 assert json.load(open("o.json")) == got.report == dict(got)
 assert [layer.name for layer in got.layers][:1] == ["first"] and got.layers[0].integer and got.layers[0].op == "MatMul" and got.layers[0].weight_count == 512
 assert got.size_bytes == os.path.getsize("o.onnx") and got.text.startswith("o.onnx") and isinstance(got.warnings, list)
-y = octet.Model("o.onnx")(x)[0]
+y = np.concatenate([octet.Model("o.onnx")(x[i:i + 1])[0] for i in range(len(x))])  # layers may be dynamic
 sqnr = 10 * np.log10((want.astype("f8") ** 2).sum() / ((want.astype("f8") - y) ** 2).sum())
 files = set(os.listdir())
 judged = octet.evaluate("net.onnx", got, data=x, html=True, latency=False)

@@ -206,7 +206,7 @@ def check(c, name, make, least):
     for target in TARGETS:
         for form in ("qdq", "qoperator"):
             what, out = f"{name} for {target}, {form}", c.folder / "out.onnx"
-            report = c.convert(model, out, "--data", c.folder / "x.npy", "--target", target, "--format", form, *NEAREST)
+            report = c.convert(model, out, "--data", c.folder / "x.npy", "--target", target, "--format", form, "--scheme", "static", *NEAREST)
             onnx.checker.check_model(str(out), full_check=form == "qdq")
             integer = [x["integer"] for x in report["layers"] if x.get("weights")]
             c.hold(f"{what}: layers", integer and all(integer), f"{sum(integer)} of {len(integer)} on integers")

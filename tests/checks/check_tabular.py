@@ -192,7 +192,7 @@ def check_converted(c, name, path, data, arrays):
     onnx.checker.check_model(model)
     zips = [n.op_type for n in onnx.load(path).graph.node].count("ZipMap")
     c.hold(f"{name}: ZipMap is kept", [n.op_type for n in model.graph.node].count("ZipMap") == zips)
-    c.hold(f"{name}: layers are int8", sum(n.op_type == "QuantizeLinear" for n in model.graph.node) > 0, report["warnings"])
+    c.hold(f"{name}: layers are int8", any(n.op_type in ("QuantizeLinear", "DynamicQuantizeLinear") for n in model.graph.node), report["warnings"])
     want, got = ort(path, arrays), ort(out, arrays)
     c.hold(f"{name}: accuracy", sqnr({k: v for k, v in want.items() if v.dtype.kind == "f"}, got) > 25)
     tool.run([c.qeval, path, out, "--data", data, "--json", c.folder / "eval.json", "-q"])
