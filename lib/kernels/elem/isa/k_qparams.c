@@ -6,11 +6,8 @@
 
 #define N OCT_QPARAMS_COLUMNS
 
-enum {
-    PART = 8,
-    OFFSETS = 3,
-    MOST_TRIES = 25
-}; /* PART columns are added up side by side: more sums than that leave the registers */
+/* PART columns are added up side by side: more sums than that leave the registers. */
+enum { PART = 8, OFFSETS = 3, MOST_TRIES = 25 };
 
 /* Parameters that are tried, and the sums over the rows, in order, of e e, e d and d d. */
 typedef struct candidate {
@@ -387,7 +384,7 @@ static void try_estimated(const float *x, size_t n, int top, const estimates *e,
 }
 
 /* Whether the bounds hold: of many steps the error is too small a part of S, and nothing may overflow or vanish. */
-static bool may_estimate(size_t n, int top, const range *r)
+static bool may_estimate(int top, const range *r)
 {
     const float least = 0x1p-40f, most = 0x1p40f;
     bool all = top <= 15;
@@ -402,7 +399,7 @@ static bool may_estimate(size_t n, int top, const range *r)
 static void choose(const float *x, size_t n, int top, bool symmetric, const range *r, best *b)
 {
 #if defined(__AVX2__) && defined(__FMA__)
-    if (may_estimate(n, top, r)) {
+    if (may_estimate(top, r)) {
         estimates e;
         float squares[N];
         for (size_t j = 0; j < N; j++)
