@@ -334,18 +334,42 @@ COL(prod, take_prod)
 COL(max, nan_max)
 COL(min, nan_min)
 
-static void cols_tree(oct_reduce_op op, float acc[LANES][COLS], size_t cols)
+/* Lanes that n elements reach, as a power of two: the others would stay at the identity, which joins without effect. */
+static size_t lanes_of(size_t n)
 {
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++)
+    size_t lanes = LANES;
+    while (lanes > 1 && lanes / 2 >= n)
+        lanes /= 2;
+    return lanes;
+}
+
+static inline void cols_tree_of(const oct_reduce_op op, float acc[LANES][COLS], size_t lanes, size_t cols)
+{
+    for (size_t half = lanes / 2; half > 0; half /= 2)
+        for (size_t l = 0; l < half; l++) {
+            float *a = acc[l], *b = acc[l + half];
+            OCT_EACH
             for (size_t c = 0; c < cols; c++)
-                acc[l][c] = join(op, acc[l][c], acc[l + half][c]);
+                a[c] = join(op, a[c], b[c]);
+        }
+}
+
+/* One copy for each op, so that a step is one instruction. */
+static void cols_tree(oct_reduce_op op, float acc[LANES][COLS], size_t lanes, size_t cols)
+{
+    switch (op) {
+    case OCT_REDUCE_MAX: cols_tree_of(OCT_REDUCE_MAX, acc, lanes, cols); break;
+    case OCT_REDUCE_MIN: cols_tree_of(OCT_REDUCE_MIN, acc, lanes, cols); break;
+    case OCT_REDUCE_PROD: cols_tree_of(OCT_REDUCE_PROD, acc, lanes, cols); break;
+    default: cols_tree_of(OCT_REDUCE_SUM, acc, lanes, cols);
+    }
 }
 
 /* The reduction of up to COLS columns, left in acc[0]. */
 static void cols_reduce(oct_reduce_op op, float acc[LANES][COLS], const float *x, size_t n, size_t stride, size_t cols)
 {
-    fill(acc[0], LANES * COLS, identity[op]);
+    const size_t lanes = lanes_of(n);
+    fill(acc[0], lanes * COLS, identity[op]);
     switch (op) {
     case OCT_REDUCE_MAX: cols_max(acc, x, n, stride, cols); break;
     case OCT_REDUCE_MIN: cols_min(acc, x, n, stride, cols); break;
@@ -355,19 +379,20 @@ static void cols_reduce(oct_reduce_op op, float acc[LANES][COLS], const float *x
     case OCT_REDUCE_PROD: cols_prod(acc, x, n, stride, cols); break;
     default: cols_sum(acc, x, n, stride, cols);
     }
-    cols_tree(join_of(op), acc, cols);
+    cols_tree(join_of(op), acc, lanes, cols);
 }
 
 static void cols_sum_exp(float acc[LANES][COLS], const float *x, size_t n, size_t stride, size_t cols, const float *m)
 {
-    fill(acc[0], LANES * COLS, 0.0f);
+    const size_t lanes = lanes_of(n);
+    fill(acc[0], lanes * COLS, 0.0f);
     for (size_t i = 0; i < n; i++, x += stride) {
         float *a = acc[i % LANES];
         OCT_EACH
         for (size_t c = 0; c < cols; c++)
             a[c] = a[c] + exp_negative(x[c] - m[c]);
     }
-    cols_tree(OCT_REDUCE_SUM, acc, cols);
+    cols_tree(OCT_REDUCE_SUM, acc, lanes, cols);
 }
 
 static void reduce_block(oct_reduce_op op, const float *x, size_t n, size_t stride, size_t cols, float *y)
@@ -395,30 +420,48 @@ void K(reduce_cols)(oct_reduce_op op, const float *x, size_t n, size_t stride, s
         reduce_block(op, x + c, n, stride, cols - c < COLS ? cols - c : COLS, y + c);
 }
 
-static void softmax_block(bool log, const float *x, size_t n, size_t stride, size_t cols, float *y)
+static void log_softmax_block(const float *x, size_t n, size_t stride, size_t cols, float *y)
 {
     float acc[LANES][COLS], m[COLS], s[COLS];
     cols_reduce(OCT_REDUCE_MAX, acc, x, n, stride, cols);
     memcpy(m, acc[0], sizeof m);
     cols_sum_exp(acc, x, n, stride, cols, m);
     for (size_t c = 0; c < cols; c++)
-        s[c] = log ? oct_logf(acc[0][c]) : 1.0f / acc[0][c];
-    for (size_t i = 0; i < n; i++, x += stride, y += stride)
-        if (log) {
-            OCT_EACH
-            for (size_t c = 0; c < cols; c++)
-                y[c] = x[c] - m[c] - s[c];
-        } else {
-            OCT_EACH
-            for (size_t c = 0; c < cols; c++)
-                y[c] = exp_negative(x[c] - m[c]) * s[c];
-        }
+        s[c] = oct_logf(acc[0][c]);
+    for (size_t i = 0; i < n; i++, x += stride, y += stride) {
+        OCT_EACH
+        for (size_t c = 0; c < cols; c++)
+            y[c] = x[c] - m[c] - s[c];
+    }
+}
+
+static void softmax_block(const float *x, size_t n, size_t stride, size_t cols, float *y)
+{
+    float acc[LANES][COLS], m[COLS], rate[COLS];
+    cols_reduce(OCT_REDUCE_MAX, acc, x, n, stride, cols);
+    memcpy(m, acc[0], sizeof m);
+    for (size_t i = 0; i < n; i++) {
+        const float *from = x + i * stride;
+        float *to = y + i * stride;
+        OCT_EACH
+        for (size_t c = 0; c < cols; c++)
+            to[c] = exp_negative(from[c] - m[c]);
+    }
+    cols_reduce(OCT_REDUCE_SUM, acc, y, n, stride, cols);
+    OCT_EACH
+    for (size_t c = 0; c < cols; c++)
+        rate[c] = 1.0f / acc[0][c];
+    for (size_t i = 0; i < n; i++, y += stride) {
+        OCT_EACH
+        for (size_t c = 0; c < cols; c++)
+            y[c] = y[c] * rate[c];
+    }
 }
 
 void K(softmax_cols)(bool log, const float *x, size_t n, size_t stride, size_t cols, float *y)
 {
     for (size_t c = 0; c < cols; c += COLS)
-        softmax_block(log, x + c, n, stride, cols - c < COLS ? cols - c : COLS, y + c);
+        (log ? log_softmax_block : softmax_block)(x + c, n, stride, cols - c < COLS ? cols - c : COLS, y + c);
 }
 
 /* ------------------------------------------------------------------ normalisation */
@@ -477,7 +520,7 @@ static void norm_stats_block(const float *x, size_t n, size_t stride, size_t col
         for (size_t c = 0; c < cols; c++)
             a[c] = take_square(a[c], x[c] - mean[c]);
     }
-    cols_tree(OCT_REDUCE_SUM, acc, cols);
+    cols_tree(OCT_REDUCE_SUM, acc, LANES, cols);
     for (size_t c = 0; c < cols; c++)
         rstd[c] = 1.0f / sqrtf(acc[0][c] / (float)n + eps);
 }
