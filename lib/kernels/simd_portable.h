@@ -37,6 +37,15 @@ OCT_PORTABLE __m512 oct_mm512_fmadd_ps(__m512 a, __m512 b, __m512 c)
     return _mm512_loadu_ps(z);
 }
 
+OCT_PORTABLE __m512i oct_mm512_srai_epi32(__m512i a, unsigned count)
+{
+    int32_t x[16];
+    _mm512_storeu_si512(x, a);
+    for (int i = 0; i < 16; i++)
+        x[i] >>= count;
+    return _mm512_loadu_si512(x);
+}
+
 /* SIMDe 0.7.4 says yes where a part is zero, without SSE4.1. */
 OCT_PORTABLE int oct_mm256_testz_si256(__m256i a, __m256i b)
 {
@@ -245,6 +254,7 @@ OCT_PORTABLE __m512i oct_mm512_cvtps_epi32(__m512 v)
 #undef _mm512_cvtepi32_epi8
 #undef _mm512_cvtepi32_ps
 #undef _mm512_cvtps_epi32
+#undef _mm512_srai_epi32
 #define _mm256_maskz_loadu_epi8 oct_mm256_maskz_loadu_epi8
 #define _mm_maskz_loadu_epi8 oct_mm_maskz_loadu_epi8
 #define _mm_mask_storeu_epi8 oct_mm_mask_storeu_epi8
@@ -260,6 +270,7 @@ OCT_PORTABLE __m512i oct_mm512_cvtps_epi32(__m512 v)
 #define _mm512_cvtepi32_epi8 oct_mm512_cvtepi32_epi8
 #define _mm512_cvtepi32_ps oct_mm512_cvtepi32_ps
 #define _mm512_cvtps_epi32 oct_mm512_cvtps_epi32
+#define _mm512_srai_epi32 oct_mm512_srai_epi32
 #endif
 
 #endif

@@ -347,7 +347,7 @@ static void check_qconv_case(oct_check *t, const char *record, const oct_conv_ge
 
 /* Every output sums all taps of all channels, at their extremes: beyond 26 bits the packer declines, and the sum is
  * right either way. 128 * 127 * 9 * 224 is below 2^25, 240 channels are above. */
-static void check_winograd_bound(oct_check *t)
+static void check_winograd_bound(oct_check *t, const char *kernel)
 {
     for (int64_t channels = 208; channels <= 240; channels += 16) {
         oct_conv_geom g;
@@ -370,7 +370,7 @@ static void check_winograd_bound(oct_check *t)
             want[i] = -128 * (int32_t)channels * 9 * (sign > 0 ? 127 : -128);
         oct_qconv p;
         oct_err err = OCT_ERR_INIT;
-        oct_choice_want(OCT_QWINOGRAD_NAME, NULL);
+        oct_choice_want(kernel, NULL);
         const oct_status s = oct_qconv_prepare(&p, &g, OCT_U8, OCT_S8, 1, &err);
         oct_choice_want(NULL, NULL);
         if (oct_check_wrong(t, s != OCT_OK, "qconv: %s", err.text))
@@ -466,7 +466,11 @@ void check_qconv(oct_check *t)
         check_qconv_case(t, NULL, winograd_geom(t, i), i % 8 > 0);
     for (size_t i = 0; i < 150; i++)
         check_qconv_case(t, OCT_QFLAT_NAME, flat_geom(t, i), false);
-    check_winograd_bound(t);
+    size_t n;
+    const oct_qwinograd_kernel *const *k = oct_qwinograd_kernels(&n);
+    for (size_t i = 0; i < n; i++)
+        if ((k[i]->isa & ~oct_isa_active()) == 0)
+            check_winograd_bound(t, k[i]->name);
 }
 
 /* Depthwise kernels on their own, every width, some pixels. */

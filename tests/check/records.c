@@ -26,10 +26,12 @@ size_t oct_check_records(bool bytes, const char *names[OCT_CHECK_RECORDS])
     for (size_t i = 0; i < count[3] && bytes; i++)
         if ((qd[i].isa & ~have) == 0)
             names[n++] = qd[i].name;
-    if (bytes) {
-        names[n++] = OCT_QWINOGRAD_NAME;
+    const oct_qwinograd_kernel *const *qw = oct_qwinograd_kernels(&count[0]);
+    for (size_t i = 0; i < count[0] && bytes; i++)
+        if ((qw[i]->isa & ~have) == 0)
+            names[n++] = qw[i]->name;
+    if (bytes)
         names[n++] = OCT_QFLAT_NAME;
-    }
     return n;
 }
 

@@ -14,6 +14,7 @@ enum {
     POINTS = OCT_WINOGRAD_POINTS,
     COLUMNS = OCT_WINOGRAD_COLUMNS,
     GROUP = OCT_WINOGRAD_GROUP,
+    PANELS = OCT_WINOGRAD_PANELS,
     MOST_TILES = 48,
     LEAST_TILES = 8,
     CACHE = 320 << 10 /* bytes of transformed pixels of an item */
@@ -53,18 +54,29 @@ static bool suits(const oct_conv_geom *g)
            all_tiles(g) > 0;
 }
 
+const oct_qwinograd_kernel *const *oct_qwinograd_kernels(size_t *count)
+{
+#if defined(OCT_KERNELS_X86)
+    static const oct_qwinograd_kernel *const kernels[] = { &oct_qwinograd__avx2, &oct_qwinograd__avx512vnni };
+    *count = OCT_COUNT(kernels);
+    return kernels;
+#else
+    *count = 0;
+    return NULL;
+#endif
+}
+
 /* A row of the product is a tile of pixels; each block of them fetches all weights. */
 static oct_choice cost(const oct_conv_geom *g, oct_isa have)
 {
+    const oct_extent e = { all_tiles(g), (size_t)g->oc, (size_t)g->c, 0 };
+    const oct_cost_tile tile = { .mr = block_tiles(g), .nr = COLUMNS, .unit = COLUMNS, .kr = GROUP };
     oct_choice c = { 0 };
-#if defined(OCT_KERNELS_X86)
-    const oct_qwinograd_kernel *k = &oct_qwinograd__avx2;
-    if ((k->isa & ~have) == 0) {
-        const oct_extent e = { all_tiles(g), (size_t)g->oc, (size_t)g->c, 0 };
-        oct_choice_offer(&c, k, k->name, &e,
-                         (oct_cost_tile){ .mr = block_tiles(g), .nr = COLUMNS, .unit = COLUMNS, .kr = GROUP });
-    }
-#endif
+    size_t n;
+    const oct_qwinograd_kernel *const *k = oct_qwinograd_kernels(&n);
+    for (size_t i = 0; i < n; i++)
+        if ((k[i]->isa & ~have) == 0)
+            oct_choice_offer(&c, k[i], k[i]->name, &e, tile);
     return c;
 }
 
@@ -77,7 +89,7 @@ typedef struct scratch {
 
 enum { SCRATCH_HEAD = 64 };
 
-/* Bytes of its parts. */
+/* Bytes of its parts; the products are of a panel. */
 static size_t pixel_bytes(const oct_conv_geom *g)
 {
     return oct_round_up(POINTS * sizeof(int16_t) * block_tiles(g) * (size_t)g->c, 64);
@@ -90,12 +102,13 @@ static size_t product_bytes(const oct_conv_geom *g)
 
 static size_t scratch_bytes(const oct_conv_geom *g)
 {
-    return SCRATCH_HEAD + pixel_bytes(g) + product_bytes(g) + OUT * OUT * COLUMNS * sizeof(int32_t) * block_tiles(g);
+    return SCRATCH_HEAD + pixel_bytes(g) + PANELS * product_bytes(g) +
+           OUT * OUT * COLUMNS * sizeof(int32_t) * block_tiles(g);
 }
 
 static scratch carve(const oct_conv_geom *g, uint8_t *at)
 {
-    uint8_t *v = at + SCRATCH_HEAD, *m = v + pixel_bytes(g), *acc = m + product_bytes(g);
+    uint8_t *v = at + SCRATCH_HEAD, *m = v + pixel_bytes(g), *acc = m + PANELS * product_bytes(g);
     return (scratch){ (int16_t *)(void *)v, (int32_t *)(void *)m, (int32_t *)(void *)acc, (size_t *)(void *)at };
 }
 
@@ -270,23 +283,34 @@ static void finish(const job *j, tile t, size_t tiles, size_t col, size_t n, con
     }
 }
 
-/* Output channels [col, col + COLUMNS) of tiles [first, first + tiles). */
-static void run_panel(const walk *w, const scratch *s, size_t first, size_t tiles, size_t col)
+/* Output channels [col, col + COLUMNS) of tiles [first, first + tiles), whose products are in m. */
+static void finish_panel(const job *j, const scratch *s, const int32_t *m, size_t first, size_t tiles, size_t col)
 {
-    const job *j = w->j;
     const oct_conv_geom *g = j->g;
-    const size_t c = (size_t)g->c, n = (size_t)g->oc - col < COLUMNS ? (size_t)g->oc - col : COLUMNS;
-    const int16_t *u = w->u + col / COLUMNS * POINTS * c * COLUMNS;
-    for (size_t p = 0; p < POINTS; p++)
-        j->kernel->product(tiles, c, s->v + p * tiles * c, u + p * c * COLUMNS, s->m + p * tiles * COLUMNS);
-    const size_t across = tiles_along(g->ow);
+    const size_t n = (size_t)g->oc - col < COLUMNS ? (size_t)g->oc - col : COLUMNS, across = tiles_along(g->ow);
     for (size_t i = 0, run; i < tiles; i += run) {
         const size_t left = across - (first + i) % across,
                      line = OUT * COLUMNS * (run = left < tiles - i ? left : tiles - i);
         for (size_t k = 0; k < run; k++)
-            j->kernel->output(s->m + (i + k) * COLUMNS, tiles * COLUMNS, s->acc + k * OUT * COLUMNS, line);
+            j->kernel->output(m + (i + k) * COLUMNS, tiles * COLUMNS, s->acc + k * OUT * COLUMNS, line);
         finish(j, tile_at(g, first + i), run, col, n, s->acc, line);
     }
+}
+
+/* One or two panels of tiles [first, first + tiles). */
+static void run_panels(const walk *w, const scratch *s, size_t first, size_t tiles, size_t panel, size_t n)
+{
+    const job *j = w->j;
+    const size_t c = (size_t)j->g->c, point = c * COLUMNS, products = POINTS * tiles * COLUMNS;
+    for (size_t p = 0; p < POINTS; p++) {
+        const int16_t *u = w->u + (panel * POINTS + p) * point;
+        int32_t *m = s->m + p * tiles * COLUMNS;
+        j->kernel->product(tiles, c, n, s->v + p * tiles * c,
+                           (const int16_t *[PANELS]){ u, n > 1 ? u + POINTS * point : u },
+                           (int32_t *[PANELS]){ m, m + products });
+    }
+    for (size_t i = 0; i < n; i++)
+        finish_panel(j, s, s->m + i * products, first, tiles, (panel + i) * COLUMNS);
 }
 
 static void transform(const job *j, const scratch *s, size_t first, size_t tiles)
@@ -309,8 +333,8 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
         if (*s.ready != i.block)
             transform(j, &s, i.row, i.rows);
         *s.ready = i.block;
-        for (size_t p = i.panel; p < i.panel + i.panels; p++)
-            run_panel(w, &s, i.row, i.rows, p * COLUMNS);
+        for (size_t p = 0, n; p < i.panels; p += n)
+            run_panels(w, &s, i.row, i.rows, i.panel + p, n = i.panels - p < PANELS ? i.panels - p : PANELS);
     }
 }
 

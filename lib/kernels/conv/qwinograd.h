@@ -29,23 +29,29 @@ enum {
     OCT_WINOGRAD_OUT = 4,
     OCT_WINOGRAD_POINTS = 36,
     OCT_WINOGRAD_COLUMNS = 16, /* output channels of a panel; input channels are a multiple of this too */
-    OCT_WINOGRAD_GROUP = 8     /* input channels that are multiplied in one pass over the tiles */
+    OCT_WINOGRAD_GROUP = 8,    /* input channels that lie together */
+    OCT_WINOGRAD_PANELS = 2    /* panels whose products are computed together, at most */
 };
 
 /* The three steps.
  *   input    one tile: x[36] points to its pixels; `flip` makes their bytes s8. Channels 8 i to 8 i + 7 of point p go
- * to v + p * point + i * group product  one point, 16 output channels: m[tile][16] = sum over c of v[c / 8][tile][8] *
- * u[c / 2][16][2] output   one tile, 16 output channels: point p at m + p * point; line i of the sums, [4][16], goes to
- * acc + i * line */
+ *            to v + p * point + i * group
+ *   product  one point, 16 output channels of each of one or two panels: m[panel][tile][16] = sum over c of
+ *            v[c / 8][tile][8] * u[panel][c / 2][16][2]
+ *   output   one tile, 16 output channels: point p at m + p * point; line i of the sums, [4][16], goes to acc + i *
+ * line */
 typedef struct oct_qwinograd_kernel {
     const char *name;
     oct_isa isa;
     void (*input)(size_t channels, const uint8_t *const *x, uint8_t flip, int16_t *v, size_t point, size_t group);
-    void (*product)(size_t tiles, size_t channels, const int16_t *v, const int16_t *u, int32_t *m);
+    void (*product)(size_t tiles, size_t channels, size_t panels, const int16_t *v,
+                    const int16_t *const u[OCT_WINOGRAD_PANELS], int32_t *const m[OCT_WINOGRAD_PANELS]);
     void (*output)(const int32_t *m, size_t point, int32_t *acc, size_t line);
 } oct_qwinograd_kernel;
 
-#define OCT_QWINOGRAD_NAME "oct_qwinograd__avx2"
-extern const oct_qwinograd_kernel oct_qwinograd__avx2;
+extern const oct_qwinograd_kernel oct_qwinograd__avx2, oct_qwinograd__avx512vnni;
+const oct_qwinograd_kernel *const *oct_qwinograd_kernels(size_t *count);
+void oct_qwinograd_input__avx2(size_t channels, const uint8_t *const *x, uint8_t flip, int16_t *v, size_t point,
+                               size_t group);
 
 #endif

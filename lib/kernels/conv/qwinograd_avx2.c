@@ -37,7 +37,8 @@ OCT_INLINE void input_line(const __m256i *d, size_t step, __m256i *to)
     to[5 * step] = _mm256_sub_epi16(_mm256_sub_epi16(d5, d3), _mm256_add_epi16(twice, twice));
 }
 
-static void input(size_t channels, const uint8_t *const *x, uint8_t flip, int16_t *v, size_t point, size_t group)
+void oct_qwinograd_input__avx2(size_t channels, const uint8_t *const *x, uint8_t flip, int16_t *v, size_t point,
+                               size_t group)
 {
     const __m128i f = _mm_set1_epi8((char)flip);
     for (size_t c = 0; c < channels; c += 16, v += 2 * group) {
@@ -75,7 +76,7 @@ OCT_INLINE pair multiply(const int16_t *v, pair u)
 }
 
 /* As with chains, the weights of a few channels stay in registers while the tiles pass. */
-static void product(size_t tiles, size_t channels, const int16_t *v, const int16_t *u, int32_t *m)
+static void panel_product(size_t tiles, size_t channels, const int16_t *v, const int16_t *u, int32_t *m)
 {
     static const int32_t zeros[COLUMNS];
     const int32_t *from = zeros;
@@ -92,6 +93,13 @@ static void product(size_t tiles, size_t channels, const int16_t *v, const int16
             store(m + t * COLUMNS + 8, sum.hi);
         }
     }
+}
+
+static void product(size_t tiles, size_t channels, size_t panels, const int16_t *v,
+                    const int16_t *const u[OCT_WINOGRAD_PANELS], int32_t *const m[OCT_WINOGRAD_PANELS])
+{
+    for (size_t p = 0; p < panels; p++)
+        panel_product(tiles, channels, v, u[p], m[p]);
 }
 
 /* The rows of A' times m0 to m5. */
@@ -139,4 +147,5 @@ static void output(const int32_t *m, size_t point, int32_t *acc, size_t line)
     }
 }
 
-const oct_qwinograd_kernel oct_qwinograd__avx2 = { OCT_QWINOGRAD_NAME, OCT_ISA_AVX2, input, product, output };
+const oct_qwinograd_kernel oct_qwinograd__avx2 = { "oct_qwinograd__avx2", OCT_ISA_AVX2, oct_qwinograd_input__avx2,
+                                                   product, output };
