@@ -49,19 +49,19 @@ void oct_cost_assume(const char *class)
     assumed = class;
 }
 
-/* Classes: each level, plain and of AMD. */
-static const char *const classes[][2] = {
-    { "scalar", "scalar-amd" },
-#define OCT_LEVEL(bit, name, below) { name, name "-amd" },
+/* Classes: each level, by maker. */
+static const char *const classes[][OCT_CPU_MAKERS] = {
+    { "scalar", "scalar-amd", "scalar-zen4" },
+#define OCT_LEVEL(bit, name, below) { name, name "-amd", name "-zen4" },
 #include "kernels/isas.inc"
 #undef OCT_LEVEL
 };
 
-/* Where a class stands: 2 * level + whether it is AMD's. */
+/* Where a class stands: level * OCT_CPU_MAKERS + maker. */
 static size_t place_of(const char *class)
 {
-    for (size_t i = 0; i < 2 * OCT_COUNT(classes); i++)
-        if (strcmp(class, classes[i / 2][i % 2]) == 0)
+    for (size_t i = 0; i < OCT_CPU_MAKERS * OCT_COUNT(classes); i++)
+        if (strcmp(class, classes[i / OCT_CPU_MAKERS][i % OCT_CPU_MAKERS]) == 0)
             return i;
     return 0;
 }
@@ -74,7 +74,7 @@ static size_t place_of_this(void)
         return place_of(assumed);
     size_t place = atomic_load_explicit(&known, memory_order_relaxed);
     if (!place) {
-        place = place_of(oct_isa_name(oct_isa_detect())) + oct_cpu_is_amd() + 1;
+        place = place_of(oct_isa_name(oct_isa_detect())) + oct_cpu_made_by() + 1;
         atomic_store_explicit(&known, place, memory_order_relaxed);
     }
     return place - 1;
@@ -83,14 +83,16 @@ static size_t place_of_this(void)
 const char *oct_cost_class(void)
 {
     const size_t place = place_of_this();
-    return classes[place / 2][place % 2];
+    return classes[place / OCT_CPU_MAKERS][place % OCT_CPU_MAKERS];
 }
 
 /* How unlike two classes are: levels between them count before the maker. */
 static size_t distance(size_t a, size_t b)
 {
-    const size_t levels = a / 2 > b / 2 ? a / 2 - b / 2 : b / 2 - a / 2;
-    return 2 * levels + (a % 2 != b % 2);
+    const size_t high = a > b ? a : b, low = a > b ? b : a;
+    const size_t levels = high / OCT_CPU_MAKERS - low / OCT_CPU_MAKERS;
+    const size_t m = a % OCT_CPU_MAKERS, n = b % OCT_CPU_MAKERS;
+    return OCT_CPU_MAKERS * levels + (m > n ? m - n : n - m);
 }
 
 const oct_cost_origin *oct_cost_measured(void)

@@ -57,7 +57,8 @@ typedef struct oct_cost_origin {
 /* What this CPU's costs come from: its own class, else the nearest of its family that was measured; NULL: none was. */
 const oct_cost_origin *oct_cost_measured(void);
 
-/* The class of this CPU, regardless of restrictions: its highest level, followed by "-amd" on CPUs of AMD. */
+/* The class of this CPU, regardless of restrictions: its highest level, followed by "-zen4" on Zen 4 and "-amd" on
+ * other CPUs of AMD. */
 const char *oct_cost_class(void);
 
 #endif

@@ -121,13 +121,19 @@ static oct_isa detect(void)
 }
 #endif
 
-bool oct_cpu_is_amd(void)
+oct_cpu_maker oct_cpu_made_by(void)
 {
 #if defined(__x86_64__) && !defined(OCT_SIMDE)
-    uint32_t most, name[3];
-    return __get_cpuid(0, &most, &name[0], &name[2], &name[1]) && memcmp(name, "AuthenticAMD", sizeof name) == 0;
+    uint32_t most, name[3], version, rest[3];
+    if (!__get_cpuid(0, &most, &name[0], &name[2], &name[1]) || memcmp(name, "AuthenticAMD", sizeof name) != 0)
+        return OCT_CPU_OTHER;
+    if (oct_isa_detect() & OCT_ISA_AVX512 && __get_cpuid(1, &version, &rest[0], &rest[1], &rest[2])) {
+        const uint32_t family = (version >> 8 & 15) + (version >> 20 & 255); /* the base is 15 where there is more */
+        return family == 25 ? OCT_CPU_ZEN4 : OCT_CPU_AMD;
+    }
+    return OCT_CPU_AMD;
 #else
-    return false;
+    return OCT_CPU_OTHER;
 #endif
 }
 

@@ -44,8 +44,9 @@ oct_status oct_isa_limit(const char *name, oct_err *err);
 const char *oct_isa_name(oct_isa isa);
 /* Name of the i-th level, "scalar" first; NULL behind the last. */
 const char *oct_isa_level(size_t i);
-/* Whether this is a CPU of AMD, where instructions have other timings than on Intel's. */
-bool oct_cpu_is_amd(void);
+/* CPUs of one level whose instructions have other timings: Zen 4 does 512 bits in two halves, Zen 5 at once. */
+typedef enum oct_cpu_maker { OCT_CPU_OTHER, OCT_CPU_AMD, OCT_CPU_ZEN4, OCT_CPU_MAKERS } oct_cpu_maker;
+oct_cpu_maker oct_cpu_made_by(void);
 /* "native, scalar, avx2, ...", for --help. */
 const char *oct_isa_names(void);
 

@@ -191,6 +191,8 @@ static const struct {
     { "avx512vnni", AVX512VNNI, "h=56 w=56 c=64 oc=64 kh=3 kw=3 ph=1 pw=1", "indirect", "indirect", "indirect" },
     { "avx512vnni", AVX2, "h=56 w=56 c=64 oc=64 kh=3 kw=3 ph=1 pw=1", "indirect", "indirect", "winograd" },
     { "avx512vnni-amd", AVX512VNNI, "h=56 w=56 c=64 oc=64 kh=3 kw=3 ph=1 pw=1", "indirect", "indirect", "indirect" },
+    { "avx512vnni-zen4", AVX512VNNI, "h=56 w=56 c=64 oc=64 kh=3 kw=3 ph=1 pw=1", "indirect", "indirect", "winograd" },
+    { "avx512vnni-zen4", AVX512VNNI, "h=7 w=7 c=512 oc=512 kh=3 kw=3 ph=1 pw=1", "indirect", "indirect", "indirect" },
     { "amx", AMX, "h=56 w=56 c=64 oc=64", "dense", "dense", "dense" },
     { "amx", AMX, "h=56 w=56 c=64 oc=64 kh=3 kw=3 ph=1 pw=1", "indirect", "indirect", "flat" },
     { "amx", AMX, "h=56 w=56 c=64 oc=64 oh=28 ow=28 sh=2 sw=2", "indirect", "indirect", "flat" },
@@ -226,7 +228,7 @@ static void check_chosen(oct_check *t)
 static void check_any(oct_check *t)
 {
     static const int64_t channels[] = { 1, 2, 3, 15, 16, 17, 32, 48 };
-    static const char *const classes[] = { "scalar", "avx2-amd", "avx512vnni", "amx", NULL };
+    static const char *const classes[] = { "scalar", "avx2-amd", "avx512vnni", "avx512vnni-zen4", "amx", NULL };
     for (size_t i = 0; i < 20000; i++) {
         oct_conv_geom g = geom_of("h=6 w=6");
         int64_t *const axes[][6] = { { &g.d, &g.od, &g.kd, &g.sd, &g.dd, &g.pd },
@@ -268,10 +270,16 @@ static void check_any(oct_check *t)
  */
 static void check_origins(oct_check *t)
 {
-    static const char *const of[][2] = { { "amx", "amx" },           { "amx-amd", "amx" },
-                                         { "avx512", "avx512vnni" }, { "avx512vnni-amd", "avx512vnni-amd" },
-                                         { "avx2", "avx2-amd" },     { "scalar", "avx2-amd" },
-                                         { "neon", NULL },           { "i8mm", NULL } };
+    static const char *const of[][2] = { { "amx", "amx" },
+                                         { "amx-amd", "amx" },
+                                         { "avx512", "avx512vnni" },
+                                         { "avx512vnni-amd", "avx512vnni-amd" },
+                                         { "avx512-zen4", "avx512vnni-zen4" },
+                                         { "amx-zen4", "amx" },
+                                         { "avx2", "avx2-amd" },
+                                         { "scalar", "avx2-amd" },
+                                         { "neon", NULL },
+                                         { "i8mm", NULL } };
     for (size_t i = 0; i < OCT_COUNT(of); i++) {
         oct_cost_assume(of[i][0]);
         const oct_cost_origin *from = oct_cost_measured();
