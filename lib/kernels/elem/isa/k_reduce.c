@@ -109,24 +109,39 @@ ROW(prod, take_prod, VMUL)
 ROW(max, nan_max, VMAX)
 ROW(min, nan_min, VMIN)
 
-/* One copy for each op, so that a step is one instruction. Halves of vectors, for compilers to keep in registers. */
-static inline float tree_of(const oct_reduce_op op, const float acc[LANES])
-{
-    float a[8], b[4];
-    for (int l = 0; l < 8; l++)
-        a[l] = join(op, acc[l], acc[l + 8]);
-    for (int l = 0; l < 4; l++)
-        b[l] = join(op, a[l], a[l + 4]);
-    return join(op, join(op, b[0], b[2]), join(op, b[1], b[3]));
-}
+/* One copy for each op; lanes that have been joined are carried along. */
+#if defined(__clang__)
+#define SWAP(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+#else
+#define SWAP(v, ...) __builtin_shuffle(v, (m8){ __VA_ARGS__ })
+#endif
+#define TREE(name, vstep)                            \
+    static float tree_##name(const float acc[LANES]) \
+    {                                                \
+        v8 a, b;                                     \
+        LOAD8(a, acc);                               \
+        LOAD8(b, acc + 8);                           \
+        vstep(a, b);                                 \
+        b = SWAP(a, 4, 5, 6, 7, 0, 1, 2, 3);         \
+        vstep(a, b);                                 \
+        b = SWAP(a, 2, 3, 0, 1, 6, 7, 4, 5);         \
+        vstep(a, b);                                 \
+        b = SWAP(a, 1, 0, 3, 2, 5, 4, 7, 6);         \
+        vstep(a, b);                                 \
+        return a[0];                                 \
+    }
+TREE(sum, VADD)
+TREE(max, VMAX)
+TREE(min, VMIN)
+TREE(prod, VMUL)
 
 static float tree(oct_reduce_op op, const float acc[LANES])
 {
     switch (op) {
-    case OCT_REDUCE_MAX: return tree_of(OCT_REDUCE_MAX, acc);
-    case OCT_REDUCE_MIN: return tree_of(OCT_REDUCE_MIN, acc);
-    case OCT_REDUCE_PROD: return tree_of(OCT_REDUCE_PROD, acc);
-    default: return tree_of(OCT_REDUCE_SUM, acc);
+    case OCT_REDUCE_MAX: return tree_max(acc);
+    case OCT_REDUCE_MIN: return tree_min(acc);
+    case OCT_REDUCE_PROD: return tree_prod(acc);
+    default: return tree_sum(acc);
     }
 }
 
