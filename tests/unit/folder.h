@@ -30,13 +30,25 @@ static inline char *folder_path(const char *name)
     return p;
 }
 
+static inline int folder_remove_at(const char *path)
+{
+    char inside[4096];
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        snprintf(inside, sizeof inside, "%s/%s", path, e->d_name);
+        if (remove(inside))
+            folder_remove_at(inside);
+    }
+    if (d)
+        closedir(d);
+    return rmdir(path);
+}
+
 static inline int folder_remove(void **state)
 {
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));)
-        remove(folder_path(e->d_name));
-    closedir(d);
-    return rmdir(folder);
+    return folder_remove_at(folder);
 }
 
 static inline void write_file(const char *path, const void *p, size_t n)

@@ -854,6 +854,70 @@ TEST(npz_without_memory)
     assert_true(n > 5);
 }
 
+/* An .npz in folder `name` of the test: arrays of floats whose values count from `first`. */
+static void write_npz(const char *name, size_t n, const char *const *names, oct_array *arrays, float first)
+{
+    static float values[64];
+    oct_npz_writer *w;
+    oct_err err = OCT_ERR_INIT;
+    for (size_t i = 0; i < OCT_COUNT(values); i++)
+        values[i] = first + (float)i;
+    for (size_t i = 0; i < n; i++) {
+        arrays[i].data = values;
+        oct_array_bytes(OCT_F32, oct_array_count(&arrays[i]), &arrays[i].bytes);
+    }
+    assert_int_equal(oct_npz_writer_open(folder_path(name), names, n, &w, &err), OCT_OK);
+    assert_int_equal(oct_npz_writer_add(w, arrays, -1, &err), OCT_OK);
+    assert_int_equal(oct_npz_writer_commit(w, &err), OCT_OK);
+}
+
+TEST(folder_of_npz)
+{
+    const char *const names[2] = { "x", "edges" };
+    const oct_input_desc rows = { "x", OCT_F32, 2, (int64_t[]){ -1, 2 } };
+    assert_int_equal(mkdir(folder_path("rows"), 0700), 0);
+    write_npz("rows/b.npz", 1, names, &(oct_array){ OCT_F32, 2, { 1, 2 }, NULL, 0, false }, 50);
+    write_npz("rows/a.npz", 1, names, &(oct_array){ OCT_F32, 2, { 2, 2 }, NULL, 0, false }, 10);
+    oct_source *s = open_with(folder_path("rows"), NULL, &rows, 1, (oct_source_options){ 0 });
+    oct_batch b = OCT_BATCH_INIT;
+    for (int pass = 0; pass < 2; pass++) {
+        assert_int_equal(oct_source_next(s, 9, &b, NULL), OCT_OK);
+        assert_int_equal(b.n, 3);
+        static const float want[] = { 10, 11, 12, 13, 50, 51 };
+        assert_memory_equal(b.tensors[0].data, want, sizeof want);
+        assert_int_equal(oct_source_reset(s, NULL), OCT_OK);
+    }
+    oct_source_close(s);
+
+    /* Arrays that do not agree in a number of samples, but fit their inputs: what one run is fed with. */
+    const oct_input_desc in[2] = { { "x", OCT_F32, 2, (int64_t[]){ -1, 2 } },
+                                   { "edges", OCT_F32, 2, (int64_t[]){ 2, -1 } } };
+    assert_int_equal(mkdir(folder_path("feeds"), 0700), 0);
+    for (int64_t i = 0; i < 3; i++)
+        write_npz(i == 0   ? "feeds/0.npz"
+                  : i == 1 ? "feeds/1.npz"
+                           : "feeds/2.npz",
+                  2, names,
+                  (oct_array[]){ { OCT_F32, 2, { 3 + i, 2 }, NULL, 0, false },
+                                 { OCT_F32, 2, { 2, 4 - i }, NULL, 0, false } },
+                  (float)i);
+    s = open_with(folder_path("feeds"), NULL, in, 2, (oct_source_options){ 0 });
+    for (int64_t i = 0; i < 3; i++) {
+        assert_int_equal(oct_source_next(s, 9, &b, NULL), OCT_OK);
+        assert_int_equal(b.n, 1);
+        assert_int_equal(b.tensors[0].dims[0], 3 + i);
+        assert_int_equal(b.tensors[1].dims[1], 4 - i);
+        assert_true(((float *)b.tensors[1].data)[1] == (float)(i + 1));
+    }
+    assert_int_equal(oct_source_next(s, 9, &b, NULL), OCT_OK);
+    assert_int_equal(b.n, 0);
+    oct_batch_free(&b);
+    oct_source_close(s);
+
+    write_npz("rows/c.npz", 1, names, &(oct_array){ OCT_F32, 2, { 1, 3 }, NULL, 0, false }, 0);
+    source_fails(folder_path("rows"), NULL, &rows, 1, OCT_EMALFORMED, "c.npz");
+}
+
 static void read_quietly(const char *path, const oct_input_desc *in, size_t n)
 {
     oct_source *s;

@@ -95,7 +95,7 @@ static oct_status list_folder(oct_list *l, oct_left_out *left, const char *dir, 
     oct_fail(err, OCT_EMALFORMED, "%s: no samples in this folder%s%s", dir, others ? "; " : "", others ? others : "");
     oct_free(others);
     oct_hint(err, "expected .jpg, .png, .webp, .bmp, .wav, .npy or .pb files, sub-folders of them (one per class), "
-                  "labels.csv, INPUT.npy files or test_data_set_* folders");
+                  "labels.csv, .npz files, INPUT.npy files or test_data_set_* folders");
     return OCT_EMALFORMED;
 }
 
@@ -127,7 +127,7 @@ static oct_status open_list(const oct_feed_ctx *ctx, const char *path, folder *f
     if (ctx->n != 1) {
         oct_fail(err, OCT_EUNSUPPORTED, "%s: files of a folder hold one tensor each, the model has %zu inputs", path,
                  ctx->n);
-        oct_hint(err, "give INPUT.npy for every input, an .npz, or a CSV with a column per input");
+        oct_hint(err, "give INPUT.npy for every input, .npz files, or a CSV with a column per input");
         return OCT_EUNSUPPORTED;
     }
     oct_list *l = oct_list_create(ctx);
@@ -135,6 +135,18 @@ static oct_status open_list(const oct_feed_ctx *ctx, const char *path, folder *f
         return oct_nomem(err);
     f->self = l;
     return list_folder(l, &f->left, path, err);
+}
+
+/* Whether a folder has .npz files, and no files of single samples. */
+static bool holds_archives(const oct_names *names)
+{
+    bool some = false;
+    for (size_t i = 0; i < names->n; i++) {
+        if (oct_is_sample_file(names->v[i]))
+            return false;
+        some |= oct_has_suffix(names->v[i], ".npz");
+    }
+    return some;
 }
 
 static oct_status open_kind(const oct_feed_ctx *ctx, const char *path, folder *f, oct_arena *arena, oct_err *err)
@@ -157,6 +169,10 @@ static oct_status open_kind(const oct_feed_ctx *ctx, const char *path, folder *f
     if (kind != OCT_PATH_NONE) {
         f->reader = &oct_read_csv;
         return oct_read_csv.open(ctx, csv, &f->self, err);
+    }
+    if (holds_archives(&names)) {
+        f->reader = &oct_read_npz_files;
+        return oct_read_npz_files.open(ctx, dir, &f->self, err);
     }
     bool named;
     OCT_TRY(find_named_arrays(ctx, dir, arena, paths, &named, err));
@@ -230,7 +246,7 @@ static uint64_t folder_stamp(void *self, uint64_t h)
 static char *folder_left_out(void *self)
 {
     folder *f = self;
-    return oct_left_out_text(&f->left);
+    return f->reader && f->reader->left_out ? f->reader->left_out(f->self) : oct_left_out_text(&f->left);
 }
 
 static bool folder_claims(const char *path, bool is_folder)
@@ -238,7 +254,7 @@ static bool folder_claims(const char *path, bool is_folder)
     return is_folder;
 }
 
-/* A folder of pictures, .wav or .npy samples: labels from labels.csv or sub-folders; or INPUT.npy files. */
+/* A folder of pictures, .wav or .npy samples: labels from labels.csv or sub-folders; or of .npz or INPUT.npy files. */
 const oct_reader oct_read_folder = {
     .claims = folder_claims,
     .open = folder_open,

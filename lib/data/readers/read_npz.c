@@ -37,6 +37,7 @@ typedef struct set {
     char (*names)[256];
     oct_feed *feeds;
     int64_t count, at;
+    bool feed;        /* it may be what one run is fed with */
     int64_t *lengths; /* [count]: how long each sample is; NULL: all are as long as their arrays */
     bool *cut;        /* [n_inputs]: whether that counts entries of this input */
 } set;
@@ -147,6 +148,47 @@ static oct_status read_head(member *m, oct_err *err)
     return OCT_OK;
 }
 
+/* Whether each array has the rank and the fixed dimensions of its input. */
+static bool are_whole(const set *r, const oct_feed_ctx *ctx)
+{
+    for (size_t i = 0; i < ctx->n; i++) {
+        const oct_array *a = &r->members[r->feeds[i].array].shape;
+        const oct_input_desc *in = &ctx->inputs[i];
+        bool whole = in->rank < 0 || in->rank == a->rank;
+        for (int k = 0; whole && k < in->rank; k++)
+            whole = in->dims[k] < 0 || in->dims[k] == a->dims[k];
+        if (!whole)
+            return false;
+    }
+    return true;
+}
+
+/* Whether the first dimensions of all arrays are one number of samples. */
+static bool are_rows(const set *r, const oct_feed_ctx *ctx)
+{
+    for (size_t i = 0; i < ctx->n; i++)
+        if (r->feeds[i].mode != OCT_FEED_ROWS || r->members[r->feeds[i].array].shape.dims[0] != r->count)
+            return false;
+    return true;
+}
+
+static oct_status plan_feeds(set *r, const oct_feed_ctx *ctx, const char **names, const oct_array *heads, oct_err *err)
+{
+    const oct_status s = oct_feed_plan(ctx, names, heads, r->n, r->feeds, &r->count, err);
+    const bool planned = s == OCT_OK || s == OCT_EMALFORMED;
+    for (size_t i = 0; planned && s != OCT_OK && i < ctx->n; i++)
+        if (oct_feed_find(ctx, i, names, r->n, &r->feeds[i].array, NULL) != OCT_OK)
+            return s;
+    if (!r->feed || !planned || (s == OCT_OK && are_rows(r, ctx)) || !are_whole(r, ctx))
+        return s;
+    for (size_t i = 0; i < ctx->n; i++)
+        r->feeds[i].mode = OCT_FEED_SHARED;
+    r->count = 1;
+    if (err)
+        *err = (oct_err)OCT_ERR_INIT;
+    return OCT_OK;
+}
+
 static oct_status plan(set *r, const oct_feed_ctx *ctx, oct_err *err)
 {
     const char **names = oct_calloc(r->n + 1, sizeof *names);
@@ -158,7 +200,7 @@ static oct_status plan(set *r, const oct_feed_ctx *ctx, oct_err *err)
         heads[i] = r->members[i].shape;
     }
     if (s == OCT_OK)
-        s = oct_feed_plan(ctx, names, heads, r->n, r->feeds, &r->count, err);
+        s = plan_feeds(r, ctx, names, heads, err);
     for (size_t i = 0; s == OCT_OK && i < ctx->n; i++) {
         member *m = &r->members[r->feeds[i].array];
         if (m->head.fortran) {
@@ -366,10 +408,11 @@ static void cut_row(oct_array *row, int64_t length)
     row->dims[0] = length;
 }
 
-static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, void **self, oct_err *err)
+static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, bool feed, void **self, oct_err *err)
 {
     set *r = NULL;
     OCT_TRY(create(ctx, path, &r, err));
+    r->feed = feed;
     oct_status s = fd < 0 ? oct_map_open(&r->map, path, err) : oct_map_fd(&r->map, fd, path, err);
     if (s != OCT_OK) {
         set_close(r);
@@ -384,12 +427,17 @@ static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, v
 
 static oct_status npz_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
-    return open_from(ctx, -1, path, self, err);
+    return open_from(ctx, -1, path, false, self, err);
+}
+
+oct_status oct_set_open_feed(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    return open_from(ctx, -1, path, true, self, err);
 }
 
 oct_status oct_read_npz_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err)
 {
-    return open_from(ctx, fd, name, self, err);
+    return open_from(ctx, fd, name, false, self, err);
 }
 
 oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *const *paths, void **self, oct_err *err)
@@ -467,6 +515,7 @@ static oct_status fill(set *r, size_t input, int64_t index, bool want, oct_part 
     member *m = &r->members[f->array];
     oct_part p = { 0 };
     oct_feed_shape(f, &m->shape, &p);
+    p.shared &= !r->feed; /* the next file has another */
     const size_t bytes = stored_bytes(m, &p);
     const bool one = f->mode == OCT_FEED_SHARED || f->mode == OCT_FEED_ONE;
     if (!m->deflated) {

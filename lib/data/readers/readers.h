@@ -88,7 +88,7 @@ typedef struct oct_reader {
 #define OCT_READER(r) extern const oct_reader r;
 #include "data/readers/readers.inc"
 #undef OCT_READER
-extern const oct_reader oct_read_testset; /* of oct_read_folder */
+extern const oct_reader oct_read_testset, oct_read_npz_files; /* of oct_read_folder */
 
 /* Readers of streams. Only a word of the user selects one of them (spec.c), so that no name found in a folder, a
  * pattern or a list can start a command. Their path is that word: "-", the name of a descriptor (/dev/fd/63), or
@@ -127,6 +127,9 @@ typedef struct oct_feed {
  * single input. OCT_EMALFORMED names the input, the array and their shapes. feeds holds ctx->n. */
 oct_status oct_feed_plan(const oct_feed_ctx *ctx, const char *const *names, const oct_array *heads, size_t n,
                          oct_feed *feeds, int64_t *count, oct_err *err);
+/* The array of an input: by name, or the only one of a single input. */
+oct_status oct_feed_find(const oct_feed_ctx *ctx, size_t input, const char *const *names, size_t n, size_t *at,
+                         oct_err *err);
 /* Whether an array of this name feeds the input. */
 bool oct_feed_matches(const char *array, const char *input);
 /* Sets the shape and the kind of a part by the mode: dimensions of one sample of an array with this header. */

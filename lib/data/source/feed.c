@@ -70,8 +70,8 @@ bool oct_feed_matches(const char *array, const char *input)
     return *array == *input;
 }
 
-static oct_status find_array(const oct_feed_ctx *ctx, size_t input, const char *const *names, size_t n, size_t *at,
-                             oct_err *err)
+oct_status oct_feed_find(const oct_feed_ctx *ctx, size_t input, const char *const *names, size_t n, size_t *at,
+                         oct_err *err)
 {
     for (size_t i = 0; i < n; i++)
         if (oct_feed_matches(names[i], ctx->inputs[input].name)) {
@@ -101,7 +101,7 @@ oct_status oct_feed_plan(const oct_feed_ctx *ctx, const char *const *names, cons
     *count = -1;
     const char *counted = NULL;
     for (size_t i = 0; i < ctx->n; i++) {
-        OCT_TRY(find_array(ctx, i, names, n, &feeds[i].array, err));
+        OCT_TRY(oct_feed_find(ctx, i, names, n, &feeds[i].array, err));
         const size_t at = feeds[i].array;
         OCT_TRY(choose_mode(&ctx->inputs[i], names[at], &heads[at], &feeds[i].mode, err));
     }

@@ -8,6 +8,10 @@
  * oct_read_npz. */
 oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *const *paths, void **self, oct_err *err);
 
+/* Opens an .npz that may be what one run is fed with: when its arrays do not agree in a number of samples, but each has
+ * the rank and the fixed dimensions of its input, they are one sample. */
+oct_status oct_set_open_feed(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err);
+
 /* The arrays inside a zip archive in memory (views): their names without .npy, and where their bytes are. */
 typedef struct oct_zip_entry {
     char name[256];

@@ -1,4 +1,4 @@
-/* lib/data/readers/tensorproto.c -- a separate reader for ONNX TensorProto files (test cases): one pass over the wire
+/* lib/data/arrays/tensorproto.c -- a separate reader for ONNX TensorProto files (test cases): one pass over the wire
  * format, without recursion; nothing is allocated before sizes are known to fit the file. */
 #include "data/readers/readers.h"
 
