@@ -76,6 +76,18 @@ build_in() {
     rm -f "$dir.log"
 }
 
+# test_in FOLDER [MESON OPTION...]: runs tests there, each on one CPU unless $cpus is 'all'.
+test_in() {
+    dir=$1 slots=$(mktemp -d)
+    shift
+    [ "${cpus-}" = all ] || set -- "$@" --wrapper "'$PWD/tests/tools/one_cpu' '$slots'"
+    meson test -C "$dir" --no-rebuild --print-errorlogs "$@" || true
+    for log in "$dir"/meson-logs/testlog-one_cpu.*; do # meson names them after the wrapper
+        [ ! -f "$log" ] || mv "$log" "$dir/meson-logs/testlog.${log##*.}"
+    done
+    rm -rf "$slots"
+}
+
 # The first file named $2 under $1/tools.
 tool_in() {
     find "$1/tools" -type f -name "$2" -perm -100 2> /dev/null | head -n 1
