@@ -187,7 +187,7 @@ TEST(endless_calls)
 {
     for (int way = 0; way < 2; way++) {
         functions l = { .g = net_graph(13) };
-        char name[16];
+        char name[24];
         int levels = way ? 30 : 2; /* each calls the next twice: 2^30 nodes; or two that call each other */
         for (int i = 0; i < levels; i++) {
             snprintf(name, sizeof name, "F%02d", i);
@@ -364,7 +364,7 @@ static void add_doubling(functions *l, int i, const char *name, bool quiet)
 /* Nodes of a branch: a chain of 2000 Relu in an If of the innermost function. */
 static int add_long_branch(oct_graph *f, int x)
 {
-    char name[16];
+    char name[24];
     int v = NET_NODE(f, "If", "if", "z", NET_NODE(f, "Cast", "c", "cond", x));
     const int node = net_last;
     oct_graph *then;
