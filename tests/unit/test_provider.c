@@ -633,6 +633,7 @@ TEST(divides_among_processors_of_the_process)
 /* Each call that can fail does. A session fails only where its options cannot be read. */
 TEST(calls_fail)
 {
+    SKIP_WITH_ONE_THREAD();
     wanted w;
     int seen[WRONG + 1] = { 0 };
     make_small();
@@ -720,6 +721,7 @@ void *__wrap_aligned_alloc(size_t to, size_t n)
 /* Each allocation of the plug-in and of the library in it fails in turn; some of them are not needed. */
 TEST(memory_ends)
 {
+    SKIP_WITH_ONE_THREAD();
     wanted w;
     int seen[WRONG + 1] = { 0 };
     make_small();
@@ -859,6 +861,7 @@ static bool opens(const unsigned char *v, size_t n, bool embedded, const char *w
 /* Each bit that is changed is noticed, and each cut. With a sum that fits, nothing is read that is not there. */
 TEST(refuses_damaged_contexts)
 {
+    SKIP_WITH_ONE_THREAD();
     enum { SUM_AT = 24, SUMMED = 32, HEAD = 64, CONSTANT = 88 };
     wanted w;
     make_small();
@@ -912,6 +915,7 @@ static bool holds_context(oct_model *m, const char *const *settings, const wante
 /* Each call and each allocation fails in turn, while a context is made and while it is read. */
 TEST(contexts_fail)
 {
+    SKIP_WITH_ONE_THREAD();
     wanted w;
     make_small();
     assert_true(find_wanted("small.onnx", 3, &w));
