@@ -281,6 +281,10 @@ def check_delicate(c):
         c.convert(model, out, "--data", data, "--no-method", "mixed-precision")
         without = sqnr(want, run_ort(out, tests))
         c.hold(f"delicate in {place}: of use only with it", without < 20 < 26 < with_it, f"{with_it:.1f} dB, {without:.1f} dB without")
+        report = c.convert(model, out, "--data", data, "--no-method", "mixed-precision", "--min-sqnr", "30")
+        layers, reached = {layer["name"]: layer["scheme"] for layer in report["layers"]}, sqnr(want, run_ort(out, tests))
+        got = [layers.get(f"{where}{n}") for n in ("delicate", "second", "third")]
+        c.hold(f"delicate in {place}: a goal leaves it float, alone", report["goal_met"] and got == ["float", "static", "static"] and reached > 26, f"{got}, {reached:.1f} dB")
 
 
 def inputs_of(path, name):

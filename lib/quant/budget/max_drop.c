@@ -4,12 +4,13 @@
  * determines the order of moves. A move leaves one layer float, or leaves the layers around one value float, or widens
  * the layers around one value if the target runs 16 bits no slower than floats (wide.c). Moves come first that remove
  * the most noise for the time that 8-bit integers would have saved. So around a value 16 bits come before float, and if
- * they do not suffice, the layers may still become float. Noise is summed over the outputs, and may say little of the
- * part of an output that a metric reads: boxes in pixels hide scores. So when no noise is left to remove, the other
- * values follow, from the outputs backwards; what joins or moves values (Concat, Transpose, Unsqueeze) is as much part
- * of a move as layers are. A trial makes the first n moves. The number n is doubled until the goals are met, then
- * bisected. The remaining trials look for moves that are not needed. Each trial starts at the choice of schemes and
- * rounds anew. Its result is that of a conversion whose policy leaves those layers float, or gives them those types. */
+ * they do not suffice, the layers may still become float. Layers in bodies are moved one by one. Noise is summed over
+ * the outputs, and may say little of the part of an output that a metric reads: boxes in pixels hide scores. So when no
+ * noise is left to remove, the other values follow, from the outputs backwards; what joins or moves values (Concat,
+ * Transpose, Unsqueeze) is as much part of a move as layers are. A trial makes the first n moves. The number n is
+ * doubled until the goals are met, then bisected. The remaining trials look for moves that are not needed. Each trial
+ * starts at the choice of schemes and rounds anew. Its result is that of a conversion whose policy leaves those layers
+ * float, or gives them those types. */
 #include "base/io.h"
 
 #include "quant/convert/convert_int.h"
@@ -66,15 +67,16 @@ const char *oct_goal_trial_text(char dst[OCT_TRIAL_TEXT], const oct_goal_trial *
 
 /* ---- the moves ---- */
 
-/* Values that share parameters, and the nodes that compute or read them rounded. */
+/* Values that share parameters, and the layers that compute or read them rounded. */
 typedef struct place {
+    const oct_qjob *of; /* the job of their graph */
     int root;
     double noise; /* 0: the place does not count any more */
-    int *node;
+    size_t *layer;
     size_t n;
 } place;
 
-/* What moves make of a node. */
+/* What moves make of a layer. */
 enum { AS_IT_WAS, WIDE, FLOATS };
 
 /* A move: leaves a layer float; or, with layer -1, leaves everything around a place float, or gives it 16-bit
@@ -89,82 +91,92 @@ typedef struct tuning {
     oct_conversion *c;
     oct_qjob *j;
     oct_arena *a;
+    const oct_qlayer *layer; /* [n_layers]: those of the model, and of the graphs that nodes hold */
+    size_t n_layers;
+    double *share; /* [n_layers]: of the multiply-accumulates */
     place *place;
     size_t n_places;
-    double *weights;      /* [n_nodes]: the noise from their rounded weights */
+    double *weights;      /* [n_layers]: the noise from their rounded weights; in bodies, from all that they round */
     double noise;         /* the noise of all places and weights */
-    unsigned char *moved; /* [n_nodes]: what all moves together make of the node */
+    unsigned char *moved; /* [n_layers]: what all moves together make of the layer */
     move *moves;
     const char **why; /* [n_moves] */
     int *order;       /* [n_moves]: their order; a trial takes the first ones */
     int n_moves;
-    unsigned char **tried; /* [trials + 1][n_nodes]: what each trial made of the nodes */
+    unsigned char **tried; /* [trials + 1][n_layers]: what each trial made of the layers */
     size_t products;
     bool aside; /* samples were kept aside */
 } tuning;
 
-/* Whether a node rounds its inputs, on integers or in float between quantizers. */
-static bool rounds(const oct_qjob *j, int id)
+/* Whether a layer rounds its inputs, on integers or in float between quantizers. */
+static bool rounds(const tuning *t, size_t k)
 {
-    return oct_is_static(j, id) || oct_is_dynamic(j, id) || oct_rounds_inputs(j, id);
+    const oct_qlayer *l = &t->layer[k];
+    return oct_is_static(l->job, l->node) || oct_is_dynamic(l->job, l->node) || oct_rounds_inputs(l->job, l->node);
 }
 
-/* Whether it is a layer that may become float because of its weights. */
-static bool has_weights(const oct_qjob *j, int id)
+static bool has_weights(const tuning *t, size_t k)
 {
-    return oct_is_product(j, id) || oct_is_dynamic(j, id);
+    return oct_is_product(t->layer[k].job, t->layer[k].node) || oct_is_dynamic(t->layer[k].job, t->layer[k].node);
 }
 
-static bool takes(const move *m, int id)
+/* Whether it may become float because of its weights; in a body, which is measured layer by layer, because of whatever
+ * it rounds. */
+static bool may_move(const tuning *t, size_t k)
+{
+    return has_weights(t, k) || (t->layer[k].job != t->j && rounds(t, k));
+}
+
+static bool takes(const move *m, size_t k)
 {
     for (size_t i = 0; m->at && i < m->at->n; i++)
-        if (m->at->node[i] == id)
+        if (m->at->layer[i] == k)
             return true;
-    return id == m->layer;
+    return m->layer >= 0 && (size_t)m->layer == k;
 }
 
-/* Whether a move still changes a node, after the moves before it. */
-static bool changes(const tuning *t, const move *m, int id)
+/* Whether a move still changes a layer, after the moves before it. */
+static bool changes(const tuning *t, const move *m, size_t k)
 {
-    return rounds(t->j, id) && t->moved[id] < (m->wide ? WIDE : FLOATS);
+    return rounds(t, k) && t->moved[k] < (m->wide ? WIDE : FLOATS);
 }
 
-static int size_of(const move *m)
+static size_t size_of(const move *m)
 {
-    return m->layer >= 0 ? 1 : (int)m->at->n;
+    return m->layer >= 0 ? 1 : m->at->n;
 }
 
-static int node_of(const move *m, int i)
+static size_t layer_of(const move *m, size_t i)
 {
-    return m->layer >= 0 ? m->layer : m->at->node[i];
+    return m->layer >= 0 ? (size_t)m->layer : m->at->layer[i];
 }
 
-/* Whether all nodes may be widened that a move would widen. */
+/* Whether all layers may be widened that a move would widen. */
 static bool may_widen(const tuning *t, const move *m)
 {
-    for (size_t i = 0; i < m->at->n; i++)
-        if (changes(t, m, m->at->node[i]) &&
-            (oct_row_of(t->j, m->at->node[i])->typed || !oct_may_be_wide(t->j, m->at->node[i])))
+    for (size_t i = 0; i < m->at->n; i++) {
+        const oct_qlayer *l = &t->layer[m->at->layer[i]];
+        if (changes(t, m, m->at->layer[i]) && (oct_row_of(l->job, l->node)->typed || !oct_may_be_wide(l->job, l->node)))
             return false;
+    }
     return true;
 }
 
-/* Whether no node that rounds to 8 bits would compute or read the values of a place after a move; m NULL: at
+/* Whether no layer that rounds to 8 bits would compute or read the values of a place after a move; m NULL: at
  * present. */
 static bool frees(const tuning *t, const move *m, const place *p)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (rounds(t->j, p->node[i]) && t->moved[p->node[i]] == AS_IT_WAS && !(m && takes(m, p->node[i])))
+        if (rounds(t, p->layer[i]) && t->moved[p->layer[i]] == AS_IT_WAS && !(m && takes(m, p->layer[i])))
             return false;
     return true;
 }
 
-/* The cost of a move at a node: multiply-accumulates, and a constant for each layer, because borders take time too. */
-static double cost_of(const tuning *t, const move *m, int id)
+/* The cost of a move at a layer: multiply-accumulates, and a constant for each layer, because borders take time too. */
+static double cost_of(const tuning *t, const move *m, size_t k)
 {
-    const double whole =
-        oct_work_share(t->j, id) + (has_weights(t->j, id) ? 1 : 0.1) / (double)(t->products ? t->products : 1);
-    return whole * (m->wide ? WIDE_COST : t->moved[id] == WIDE ? 1 - WIDE_COST : 1);
+    const double whole = t->share[k] + (has_weights(t, k) ? 1 : 0.1) / (double)(t->products ? t->products : 1);
+    return whole * (m->wide ? WIDE_COST : t->moved[k] == WIDE ? 1 - WIDE_COST : 1);
 }
 
 /* The noise that a move removes. */
@@ -172,12 +184,12 @@ static double gain_of(const tuning *t, const move *m, double *cost)
 {
     double noise = 0;
     *cost = 0;
-    for (int i = 0; i < size_of(m); i++) {
-        const int id = node_of(m, i);
-        if (!changes(t, m, id))
+    for (size_t i = 0; i < size_of(m); i++) {
+        const size_t k = layer_of(m, i);
+        if (!changes(t, m, k))
             continue;
-        noise += m->wide ? 0 : t->weights[id];
-        *cost += cost_of(t, m, id);
+        noise += m->wide ? 0 : t->weights[k];
+        *cost += cost_of(t, m, k);
     }
     for (size_t k = 0; k < t->n_places && *cost > 0; k++)
         if (t->place[k].noise > 0 && frees(t, m, &t->place[k]))
@@ -187,8 +199,11 @@ static double gain_of(const tuning *t, const move *m, double *cost)
 
 static oct_status perform(tuning *t, const move *m, double noise, oct_err *err)
 {
-    const char *what = m->layer >= 0 ? "the weights of" : "the value",
-               *name = m->layer >= 0 ? oct_node_label(t->j->g, m->layer) : oct_value_name(t->j->g, m->at->root);
+    const oct_qlayer *l = m->layer >= 0 ? &t->layer[m->layer] : NULL;
+    const char *what = !l               ? "the value"
+                       : l->job == t->j ? "the weights of"
+                                        : "the layer",
+               *name = l ? oct_node_label(l->job->g, l->node) : oct_value_name(m->at->of->g, m->at->root);
     const char *as = m->wide ? "activations of 16 bits" : "left float";
     const char *why =
         noise > 0
@@ -199,9 +214,9 @@ static oct_status perform(tuning *t, const move *m, double noise, oct_err *err)
             : oct_arena_printf(t->j->arena, "%s to reach the goal: it computes or reads the value '%s'", as, name);
     if (!why)
         return oct_nomem(err);
-    for (int i = 0; i < size_of(m); i++)
-        if (changes(t, m, node_of(m, i)))
-            t->moved[node_of(m, i)] = m->wide ? WIDE : FLOATS;
+    for (size_t i = 0; i < size_of(m); i++)
+        if (changes(t, m, layer_of(m, i)))
+            t->moved[layer_of(m, i)] = m->wide ? WIDE : FLOATS;
     for (size_t k = 0; k < t->n_places; k++)
         t->place[k].noise = frees(t, NULL, &t->place[k]) ? 0 : t->place[k].noise;
     t->moves[t->n_moves] = *m;
@@ -233,9 +248,9 @@ static oct_status order_moves(tuning *t, oct_err *err)
         for (size_t k = 0; k < t->n_places; k++)
             for (int wide = 1; t->place[k].noise > 0 && wide >= 0; wide--)
                 consider(t, &(move){ -1, &t->place[k], wide }, &best, &most, &noise);
-        for (size_t i = 0; i < t->j->n_layer; i++)
-            if (has_weights(t->j, t->j->layer[i]))
-                consider(t, &(move){ .layer = t->j->layer[i] }, &best, &most, &noise);
+        for (size_t k = 0; k < t->n_layers; k++)
+            if (may_move(t, k))
+                consider(t, &(move){ .layer = (int)k }, &best, &most, &noise);
         if (!(most > 0))
             return OCT_OK;
         OCT_TRY(perform(t, &best, noise, err));
@@ -245,59 +260,83 @@ static oct_status order_moves(tuning *t, oct_err *err)
 static oct_status add_place(tuning *t, const oct_site *s, oct_err *err)
 {
     place *p = &t->place[t->n_places++];
-    *p = (place){ .root = s->value, .noise = s->noise, .node = oct_arena_calloc(t->a, t->j->n_layer + 1, sizeof(int)) };
-    if (!p->node)
+    *p = (place){ .of = oct_site_job(t->j, s),
+                  .root = s->value,
+                  .noise = s->noise,
+                  .layer = oct_arena_calloc(t->a, t->n_layers + 1, sizeof *p->layer) };
+    if (!p->layer)
         return oct_nomem(err);
-    for (size_t i = 0; i < t->j->n_layer; i++)
-        if (rounds(t->j, t->j->layer[i]) && oct_site_touches(t->j, t->j->layer[i], s->value))
-            p->node[p->n++] = t->j->layer[i];
+    for (size_t k = 0; k < t->n_layers; k++)
+        if (t->layer[k].job == p->of && rounds(t, k) && oct_site_touches(p->of, t->layer[k].node, s->value))
+            p->layer[p->n++] = k;
     return OCT_OK;
 }
 
-/* Adds moves that leave everything around a value float, for all values that still are rounded, from the outputs
- * backwards. */
+/* Adds a move that leaves everything around a value float, if that still changes something. */
+static oct_status move_around(tuning *t, oct_qjob *of, int v, oct_err *err)
+{
+    const oct_site s = { .body = of == t->j ? NULL : of, .value = oct_params_root(of, v), .node = -1 };
+    double cost;
+    OCT_TRY(add_place(t, &s, err));
+    const move m = { -1, &t->place[t->n_places - 1], false };
+    gain_of(t, &m, &cost);
+    if (cost > 0)
+        return perform(t, &m, 0, err);
+    t->n_places--;
+    return OCT_OK;
+}
+
+/* The same for all values that still are rounded, from the outputs backwards. */
 static oct_status move_the_rest(tuning *t, oct_err *err)
 {
-    const oct_qjob *j = t->j;
-    if (!(t->place = oct_arena_calloc(t->a, 2 * j->n_values + 1, sizeof *t->place)))
+    size_t n_values = 0;
+    for (size_t k = 0; k < t->n_layers; k++)
+        n_values += (size_t)(t->layer[k].job->g->node[t->layer[k].node].n_in +
+                             t->layer[k].job->g->node[t->layer[k].node].n_out);
+    if (!(t->place = oct_arena_calloc(t->a, n_values + 1, sizeof *t->place)))
         return oct_nomem(err);
     t->n_places = 0;
-    for (size_t i = j->n_layer; i-- > 0;) {
-        const oct_node *n = &j->g->node[j->layer[i]];
+    for (size_t i = t->n_layers; i-- > 0;) {
+        oct_qjob *of = t->layer[i].job;
+        const oct_node *n = &of->g->node[t->layer[i].node];
         for (int k = -n->n_out; k < n->n_in; k++) {
             const int v = k < 0 ? n->out[n->n_out + k] : n->in[k];
-            if (v < 0 || !rounds(j, j->layer[i]) || t->moved[j->layer[i]] == FLOATS || !oct_is_wanted(j, v) ||
-                j->g->value[v].constant)
-                continue;
-            const oct_site s = { .value = oct_params_root(j, v), .node = -1 };
-            OCT_TRY(add_place(t, &s, err));
-            move m = { -1, &t->place[t->n_places - 1], false };
-            double cost;
-            gain_of(t, &m, &cost);
-            if (cost > 0)
-                OCT_TRY(perform(t, &m, 0, err));
-            else
-                t->n_places--;
+            if (v >= 0 && rounds(t, i) && t->moved[i] != FLOATS && oct_is_wanted(of, v) && !of->g->value[v].constant)
+                OCT_TRY(move_around(t, of, v, err));
         }
     }
     return OCT_OK;
+}
+
+/* The layer that a site is; n_layers: it is a value, or a node that holds graphs, whose layers stand for it. */
+static size_t layer_at(const tuning *t, const oct_site *s)
+{
+    const oct_qjob *of = oct_site_job(t->j, s);
+    size_t k = 0;
+    if (s->node < 0 || oct_node_graph_at(&of->g->node[s->node], 0))
+        return t->n_layers;
+    while (k < t->n_layers && !(t->layer[k].job == of && t->layer[k].node == s->node))
+        k++;
+    return k;
 }
 
 static oct_status find_sites(tuning *t, oct_err *err)
 {
     oct_sensitivity s;
     OCT_TRY(oct_conversion_sensitivity(t->c, LEAST_SHARE, &s, err));
+    OCT_TRY(oct_conversion_sensitivity_in_bodies(t->c, LEAST_SHARE, &s, err));
     if (!(t->place = oct_arena_calloc(t->a, s.n + 1, sizeof *t->place)))
         return oct_nomem(err);
     t->n_places = 0;
     t->noise = 0;
-    memset(t->weights, 0, t->j->n_nodes * sizeof *t->weights);
+    memset(t->weights, 0, t->n_layers * sizeof *t->weights);
     for (size_t i = 0; i < s.n && s.site[i].noise > 0 && s.site[i].noise >= LEAST_SHARE * s.site[0].noise; i++) {
-        t->noise += s.site[i].noise;
-        if (s.site[i].node >= 0)
-            t->weights[s.site[i].node] = s.site[i].noise;
-        else
+        const size_t k = layer_at(t, &s.site[i]);
+        if (k < t->n_layers)
+            t->weights[k] = s.site[i].noise;
+        else if (s.site[i].value >= 0)
             OCT_TRY(add_place(t, &s.site[i], err));
+        t->noise += k < t->n_layers || s.site[i].value >= 0 ? s.site[i].noise : 0;
     }
     return OCT_OK;
 }
@@ -313,10 +352,9 @@ static oct_status find_more(tuning *t, oct_err *err)
 
 static oct_status find_moves(tuning *t, oct_err *err)
 {
-    oct_qjob *j = t->j;
-    const size_t n_moves = 2 * j->n_nodes + 1; /* each move changes a node, which may become wide and later float */
-    t->weights = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->weights);
-    t->moved = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->moved);
+    const size_t n_moves = 2 * t->n_layers + 1; /* each move changes a layer, which may become wide and later float */
+    t->weights = oct_arena_calloc(t->a, t->n_layers + 1, sizeof *t->weights);
+    t->moved = oct_arena_calloc(t->a, t->n_layers + 1, sizeof *t->moved);
     t->moves = oct_arena_calloc(t->a, n_moves, sizeof *t->moves);
     t->order = oct_arena_calloc(t->a, n_moves, sizeof *t->order);
     t->why = oct_arena_calloc(t->a, n_moves, sizeof *t->why);
@@ -363,13 +401,13 @@ oct_status oct_goal_prepare(oct_conversion *c, oct_err *err)
     return d ? keep(c, c->arena, d, err) : oct_nomem(err);
 }
 
-/* The reason of the move, among the first n, that leaves a node float or widens it; NULL: there is none. *weights (may
+/* The reason of the move, among the first n, that leaves a layer float or widens it; NULL: there is none. *weights (may
  * be NULL): whether one of them does so because of its weights. */
-static const char *moved_by(const tuning *t, int n, size_t id, bool wide, bool *weights)
+static const char *moved_by(const tuning *t, int n, size_t k, bool wide, bool *weights)
 {
     const char *why = NULL;
     for (int i = n; i-- > 0;)
-        if (t->moves[t->order[i]].wide == wide && takes(&t->moves[t->order[i]], (int)id)) {
+        if (t->moves[t->order[i]].wide == wide && takes(&t->moves[t->order[i]], k)) {
             why = t->why[t->order[i]];
             if (weights)
                 *weights |= t->moves[t->order[i]].layer >= 0;
@@ -379,12 +417,12 @@ static const char *moved_by(const tuning *t, int n, size_t id, bool wide, bool *
 
 /* A layer that quantizes its inputs when it runs keeps 8-bit weights if these are not the cause. (Recurrent layers keep
  * them in any case.) */
-static oct_constraint constraint_of(const tuning *t, int id, bool wide, bool weights, const char *why)
+static oct_constraint constraint_of(const oct_qlayer *l, bool wide, bool weights, const char *why)
 {
     oct_constraint c = {
-        .kind = wide ? OCT_CONSTRAINT_WIDE : OCT_CONSTRAINT_FLOAT, .from = OCT_FROM_GOALS, .node = id, .why = why
+        .kind = wide ? OCT_CONSTRAINT_WIDE : OCT_CONSTRAINT_FLOAT, .from = OCT_FROM_GOALS, .node = l->node, .why = why
     };
-    if (!wide && !weights && oct_is_dynamic_product(t->j, id) && !oct_no_stored(t->j, id)) {
+    if (!wide && !weights && oct_is_dynamic_product(l->job, l->node) && !oct_no_stored(l->job, l->node)) {
         c.kind = OCT_CONSTRAINT_FORM;
         c.scheme = OCT_SCHEME_STORED;
     }
@@ -396,13 +434,13 @@ static oct_status decide(tuning *t, int n, oct_err *err)
 {
     oct_conversion *c = t->c;
     OCT_TRY(restore(t, c->before_rounding, err));
-    for (size_t id = 0; id < t->j->n_nodes; id++) {
+    for (size_t k = 0; k < t->n_layers; k++) {
         bool weights = false;
-        const char *floats = moved_by(t, n, id, false, &weights),
-                   *widens = floats ? NULL : moved_by(t, n, id, true, NULL);
-        const oct_constraint now = constraint_of(t, (int)id, !floats, weights, floats ? floats : widens);
+        const char *floats = moved_by(t, n, k, false, &weights),
+                   *widens = floats ? NULL : moved_by(t, n, k, true, NULL);
+        const oct_constraint now = constraint_of(&t->layer[k], !floats, weights, floats ? floats : widens);
         if (now.why)
-            OCT_TRY(oct_constrain(&t->j->constraints, &now, err));
+            OCT_TRY(oct_constrain(&t->layer[k].job->constraints, &now, err));
     }
     oct_conversion_changed(c);
     OCT_TRY(oct_conversion_settle(c, err));
@@ -450,35 +488,37 @@ static void tell(const oct_conversion *c, const oct_goal_trial *x)
     oct_buf_free(&b);
 }
 
-/* What the first n moves make of a node; quantized: whether it was before. */
-static unsigned char made_of(const tuning *t, int n, bool quantized, size_t id)
+/* What the first n moves make of a layer; quantized: whether it was before. */
+static unsigned char made_of(const tuning *t, int n, bool quantized, size_t k)
 {
     if (!quantized)
         return AS_IT_WAS;
-    return moved_by(t, n, id, false, NULL) ? FLOATS : moved_by(t, n, id, true, NULL) ? WIDE : AS_IT_WAS;
+    return moved_by(t, n, k, false, NULL) ? FLOATS : moved_by(t, n, k, true, NULL) ? WIDE : AS_IT_WAS;
 }
 
-/* *at: the trial of the first n moves, or an earlier trial that made the same of all nodes. */
+/* *at: the trial of the first n moves, or an earlier trial that made the same of all layers. */
 static oct_status try_moves(tuning *t, int n, const decisions *first, size_t *at, oct_err *err)
 {
     oct_conversion *c = t->c;
     oct_goal_trial *x = &c->trials[c->n_trials];
-    unsigned char *set = t->tried[c->n_trials] = oct_arena_calloc(t->a, t->j->n_nodes + 1, sizeof *set);
+    unsigned char *set = t->tried[c->n_trials] = oct_arena_calloc(t->a, t->n_layers + 1, sizeof *set);
     if (!set)
         return oct_nomem(err);
     *x = (oct_goal_trial){ .layers = 0 };
-    for (size_t id = 0; id < t->j->n_nodes; id++) {
-        set[id] = made_of(t, n, oct_kept_quantized(&first->of, (int)id), id);
-        const oct_scheme was = oct_kept_scheme(&first->of, (int)id);
-        if (set[id] == AS_IT_WAS || (was != OCT_SCHEME_STATIC && was != OCT_SCHEME_DYNAMIC))
+    for (size_t k = 0; k < t->n_layers; k++) {
+        const oct_qlayer *l = &t->layer[k];
+        const oct_decisions *kept = oct_decisions_of(t->j, &first->of, l->job);
+        const oct_scheme was = oct_kept_scheme(kept, l->node);
+        set[k] = made_of(t, n, oct_kept_quantized(kept, l->node), k);
+        if (set[k] == AS_IT_WAS || (was != OCT_SCHEME_STATIC && was != OCT_SCHEME_DYNAMIC))
             continue;
-        const bool weighted = was == OCT_SCHEME_DYNAMIC || oct_op_of(t->j->g, (int)id)->quant == OCT_QUANT_WEIGHTED;
-        *(set[id] == WIDE ? &x->wide : &x->layers) += weighted;
-        x->others += set[id] == FLOATS && !weighted;
-        x->macs += set[id] == WIDE ? 0 : oct_work_share(t->j, (int)id);
+        const bool weighted = was == OCT_SCHEME_DYNAMIC || oct_op_of(l->job->g, l->node)->quant == OCT_QUANT_WEIGHTED;
+        *(set[k] == WIDE ? &x->wide : &x->layers) += weighted;
+        x->others += set[k] == FLOATS && !weighted;
+        x->macs += set[k] == WIDE ? 0 : t->share[k];
     }
     for (*at = 1; *at < c->n_trials; ++*at)
-        if (memcmp(t->tried[*at], set, t->j->n_nodes * sizeof *set) == 0)
+        if (memcmp(t->tried[*at], set, t->n_layers * sizeof *set) == 0)
             return OCT_OK;
     OCT_TRY(decide(t, n, err));
     OCT_TRY(compare(t, x, err));
@@ -647,11 +687,13 @@ static oct_status tune(tuning *t, oct_err *err)
 
 oct_status oct_goal_reach(oct_conversion *c, oct_err *err)
 {
-    tuning t = { .c = c, .j = c->job, .aside = c->judged == OCT_JUDGED_OTHERS };
+    tuning t = {
+        .c = c, .j = c->job, .layer = c->job->all, .n_layers = c->job->n_all, .aside = c->judged == OCT_JUDGED_OTHERS
+    };
     bool rounding = false;
-    for (size_t i = 0; i < t.j->n_layer; i++) {
-        t.products += has_weights(t.j, t.j->layer[i]);
-        rounding |= rounds(t.j, t.j->layer[i]);
+    for (size_t k = 0; k < t.n_layers; k++) {
+        t.products += has_weights(&t, k);
+        rounding |= rounds(&t, k);
     }
     if (!has_trials(c) || !rounding || oct_conversion_unjudged(c, c->job->g))
         return OCT_OK;
@@ -659,7 +701,11 @@ oct_status oct_goal_reach(oct_conversion *c, oct_err *err)
         return oct_nomem(err);
     if (!(t.a = oct_arena_create()))
         return oct_nomem(err);
-    const oct_status s = tune(&t, err);
+    oct_status s = (t.share = oct_arena_calloc(t.a, t.n_layers + 1, sizeof *t.share)) ? OCT_OK : oct_nomem(err);
+    if (s == OCT_OK) {
+        oct_job_shares(t.j, t.share);
+        s = tune(&t, err);
+    }
     oct_arena_destroy(t.a);
     return s;
 }

@@ -134,6 +134,9 @@ oct_status oct_conversion_find_causes(oct_conversion *c, oct_err *err);
  * there if they are known. *out is in c's arena. */
 struct oct_sensitivity;
 oct_status oct_conversion_sensitivity(oct_conversion *c, double least, struct oct_sensitivity *out, oct_err *err);
+/* Adds the layers in bodies, each alone, to what that has measured. */
+oct_status oct_conversion_sensitivity_in_bodies(oct_conversion *c, double least, struct oct_sensitivity *out,
+                                                oct_err *err);
 /* loss.c */
 /* Looks for a few layers whose values and weights cause most of the loss. */
 oct_status oct_conversion_find_culprits(oct_conversion *c, const struct oct_sensitivity *s, oct_err *err);

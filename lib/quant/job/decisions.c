@@ -36,6 +36,14 @@ oct_status oct_decisions_restore(oct_qjob *j, const oct_decisions *d, oct_err *e
     return oct_constraints_set(&j->constraints, d->constraint, d->n_constraints, err);
 }
 
+const oct_decisions *oct_decisions_of(const oct_qjob *j, const oct_decisions *d, const oct_qjob *of)
+{
+    const oct_decisions *found = j == of ? d : NULL;
+    for (size_t i = 0; i < j->n_body && !found; i++)
+        found = oct_decisions_of(j->body[i].job, &d->body[i], of);
+    return found;
+}
+
 oct_scheme oct_kept_scheme(const oct_decisions *d, int node)
 {
     return d->node[node].scheme;

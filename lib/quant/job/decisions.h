@@ -20,6 +20,9 @@ typedef struct oct_decisions {
 oct_status oct_decisions_keep(const oct_qjob *j, oct_arena *a, oct_decisions *d, oct_err *err);
 oct_status oct_decisions_restore(oct_qjob *j, const oct_decisions *d, oct_err *err);
 
+/* Those of a job in a body, or of the job itself. */
+const oct_decisions *oct_decisions_of(const oct_qjob *j, const oct_decisions *d, const oct_qjob *of);
+
 /* What was kept of a node; as oct_scheme_of, oct_row_of and oct_rounds_inputs. */
 oct_scheme oct_kept_scheme(const oct_decisions *d, int node);
 const oct_policy_row *oct_kept_row(const oct_decisions *d, int node);

@@ -81,4 +81,7 @@ static inline double oct_known_work_share(const oct_qjob *j, int node)
     return j->guessed[node] ? NAN : oct_work_share(j, node);
 }
 
+/* The share of each layer in j->all, into share[n_all]. In a body that runs more than once it is that of the body. */
+void oct_job_shares(const oct_qjob *j, double *share);
+
 #endif

@@ -136,3 +136,35 @@ int64_t oct_graph_macs(const oct_graph *g)
             return INT64_MAX;
     return macs ? macs : 1;
 }
+
+/* ---- shares ---- */
+
+/* The multiply-accumulates of a graph and of those in it. */
+static double work_of(const oct_qjob *j)
+{
+    double work = j->all_work;
+    for (size_t i = 0; i < j->n_body; i++)
+        work += work_of(j->body[i].job);
+    return work;
+}
+
+/* Shares are of all layers around: a body that runs more than once may be nearly all of the time, so that its own count
+ * there. all, whole: the multiply-accumulates of which the layers of j, and those of bodies that run once, are a share.
+ */
+static void set_shares(const oct_qjob *of, const oct_qjob *j, double all, double whole, double *share)
+{
+    for (size_t k = 0; k < of->n_all; k++)
+        if (of->all[k].job == j)
+            share[k] = j->work[of->all[k].node] / all;
+    for (size_t i = 0; i < j->n_body; i++) {
+        const oct_qjob *b = j->body[i].job;
+        const oct_op *op = oct_op_of(j->g, j->body[i].node);
+        const double own = op && op->repeats ? work_of(b) : whole;
+        set_shares(of, b, own, own, share);
+    }
+}
+
+void oct_job_shares(const oct_qjob *j, double *share)
+{
+    set_shares(j, j, j->all_work, work_of(j), share);
+}

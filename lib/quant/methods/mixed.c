@@ -661,31 +661,6 @@ static oct_status store_in_bodies(oct_conversion *c, const choice *x, oct_err *e
     return little ? OCT_OK : set_in_bodies(c, x, OCT_SCHEME_AUTO, &n, err);
 }
 
-/* The multiply-accumulates of a graph and of those in it. */
-static double work_of(const oct_qjob *j)
-{
-    double work = j->all_work;
-    for (size_t i = 0; i < j->n_body; i++)
-        work += work_of(j->body[i].job);
-    return work;
-}
-
-/* Shares are of all layers around: a body that runs more than once may be nearly all of the time, so that its own count
- * there. all, whole: the multiply-accumulates of which the layers of j, and those of bodies that run once, are a share.
- */
-static void set_costs(choice *x, const oct_qjob *j, double all, double whole)
-{
-    for (size_t k = 0; k < x->n; k++)
-        if (x->layer[k].job == j)
-            x->cost[k] = j->work[x->layer[k].node] / all;
-    for (size_t i = 0; i < j->n_body; i++) {
-        const oct_qjob *b = j->body[i].job;
-        const oct_op *op = oct_op_of(j->g, j->body[i].node);
-        const double own = op && op->repeats ? work_of(b) : whole;
-        set_costs(x, b, own, own);
-    }
-}
-
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     choice x = { .j = c->job,
@@ -701,7 +676,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
     x.reason = oct_arena_calloc(c->arena, x.n + 1, sizeof *x.reason);
     if (!x.cost || !x.floats || !x.wides || !x.reason)
         return oct_nomem(err);
-    set_costs(&x, x.j, x.j->all_work, work_of(x.j));
+    oct_job_shares(x.j, x.cost);
     OCT_TRY(choose_floats(c, &t, r, err));
     const size_t n = count(&x, false), wide = count(&x, true);
     if (n)

@@ -110,6 +110,13 @@ oct_status oct_conversion_sensitivity(oct_conversion *c, double least, oct_sensi
     return memo ? oct_memo_save(memo, err) : OCT_OK;
 }
 
+oct_status oct_conversion_sensitivity_in_bodies(oct_conversion *c, double least, oct_sensitivity *out, oct_err *err)
+{
+    oct_sim *s;
+    OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 0, &s, err));
+    return oct_sensitivity_add_bodies(s, c->job, least, c->arena, out, err);
+}
+
 oct_status oct_conversion_find_causes(oct_conversion *c, oct_err *err)
 {
     oct_sensitivity s;

@@ -302,6 +302,20 @@ static oct_status begin_bodies(const search *x, size_t n, oct_arena *arena, sear
     return open_sites(in, all, arena, err);
 }
 
+oct_status oct_sensitivity_add_bodies(oct_sim *s, oct_qjob *j, double least, oct_arena *arena, oct_sensitivity *out,
+                                      oct_err *err)
+{
+    search in, x = { .s = s, .j = j, .site = out->site };
+    OCT_TRY(begin_bodies(&x, out->n, arena, &in, err));
+    if (!in.n)
+        return OCT_OK;
+    in.least = in.known[1] * least;
+    OCT_TRY(divide(&in, err));
+    out->n += in.n;
+    qsort(out->site, out->n, sizeof *out->site, by_noise);
+    return OCT_OK;
+}
+
 /* The noise that remains without the sites, n of them, that cause at least `share` of it. */
 static double left_without_worst(const search *x, size_t n, double all, double share)
 {

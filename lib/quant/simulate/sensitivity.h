@@ -38,6 +38,10 @@ typedef struct oct_sensitivity {
 oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_memo *memo,
                                    oct_arena *arena, oct_sensitivity *out, oct_err *err);
 
+/* Adds the layers in bodies to what was measured so, with room for them in out->site. */
+oct_status oct_sensitivity_add_bodies(oct_sim *s, oct_qjob *j, double least, oct_arena *arena, oct_sensitivity *out,
+                                      oct_err *err);
+
 /* Measures the weights of each layer in layer[n_nodes] alone; values are not measured. out->weights has the loss of all
  * layers together. Allocated in arena. */
 oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer, oct_arena *arena,
