@@ -104,14 +104,40 @@ static int tapped(const oct_plan *p, size_t tap)
     return at >= 0 ? at : oct_graph_find(p->g, p->opts.taps[tap]);
 }
 
+static void show(oct_value *v, bool on)
+{
+    v->is_output = on && v->dtype != OCT_S64 && v->dtype != OCT_S32;
+}
+
+static void show_outputs(oct_graph *g)
+{
+    for (size_t k = 0; k < g->n_output; k++)
+        g->value[g->output[k]].is_output = true;
+}
+
+/* The same in the graphs that nodes hold, which find taps by name when they are planned. */
+static void show_in_bodies(const oct_plan *p, const oct_graph *g, bool on)
+{
+    oct_graph *nested;
+    for (size_t i = 0; i < g->n_order; i++)
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++) {
+            for (size_t t = 0; t < p->opts.n_taps; t++) {
+                const int at = oct_graph_find(nested, p->opts.taps[t]);
+                if (at >= 0 && nested->value[at].outer < 0)
+                    show(&nested->value[at], on);
+            }
+            show_outputs(nested);
+            show_in_bodies(p, nested, on);
+        }
+}
+
 void rt_show_taps(const oct_plan *p, oct_graph *g, bool on)
 {
     for (size_t i = 0; i < p->opts.n_taps; i++) {
         const int at = tapped(p, i);
-        oct_value *v = at >= 0 ? &g->value[at] : NULL;
-        if (v)
-            v->is_output = on && v->dtype != OCT_S64 && v->dtype != OCT_S32;
+        if (at >= 0)
+            show(&g->value[at], on);
     }
-    for (size_t k = 0; k < g->n_output; k++)
-        g->value[g->output[k]].is_output = true;
+    show_outputs(g);
+    show_in_bodies(p, g, on);
 }

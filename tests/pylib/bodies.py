@@ -214,22 +214,14 @@ def one_matrix(path, seed=17):
     return _samples(n, 24, 1, 96)
 
 
-def two_products(path, place, seed=18):
-    """Relu(x A) B, in the main graph, a branch of an If, both of its branches, or the body of a Loop or a Scan (`place`). The channels of
-    the samples are correlated, as those of real layers are. Samples float32[8][64]."""
-    n = Outer(seed)
-    turn = np.linalg.qr(n.rng.standard_normal((64, 64)))[0]
-    mix = (turn * np.geomspace(10, 0.01, 64)) @ turn.T
-    a, b = n.const(n.weights(64, 64), "first.weight"), n.const(n.weights(64, 64), "second.weight")
-
-    def layers(body, x):
-        return body.node("MatMul", [body.node("Relu", [body.node("MatMul", [x, a], "first")]), b], "second")
-
+def _rows(n, path, place, layers, low):
+    """Saves a net of layers(body, x), in the main graph, a branch of an If that samples with a mean below `low` take, both of its branches, or the body of a Loop or
+    a Scan, in which they see a row at a time."""
     if place in ("if", "branches"):
         then, other = Body(n, "then/"), Body(n, "else/")
         y = other.node("Neg", [layers(other, "x")]) if place == "branches" else other.node("Neg", ["x"])
         ends = then.graph([], [(layers(then, "x"), F32, [8, 64])]), other.graph([], [(y, F32, [8, 64])])
-        low = n.node("Less", [n.node("ReduceMean", ["x"], keepdims=0), n.const(np.float32(0 if place == "branches" else 1e6))])
+        low = n.node("Less", [n.node("ReduceMean", ["x"], keepdims=0), n.const(np.float32(low))])
         y = n.node("If", [low], "choose", then_branch=ends[0], else_branch=ends[1])
     elif place == "loop":  # one row in each iteration
         body = Body(n, "loop/")
@@ -244,7 +236,37 @@ def two_products(path, place, seed=18):
     else:
         y = layers(n, "x")
     n.save_shaped(path, [floats("x", 8, 64)], [(y, [8, 64])])
+
+
+def two_products(path, place, seed=18):
+    """Relu(x A) B, in the main graph, a branch of an If, both of its branches, or the body of a Loop or a Scan (`place`). The channels of
+    the samples are correlated, as those of real layers are. Samples float32[8][64]."""
+    n = Outer(seed)
+    turn = np.linalg.qr(n.rng.standard_normal((64, 64)))[0]
+    mix = (turn * np.geomspace(10, 0.01, 64)) @ turn.T
+    a, b = n.const(n.weights(64, 64), "first.weight"), n.const(n.weights(64, 64), "second.weight")
+
+    def layers(body, x):
+        return body.node("MatMul", [body.node("Relu", [body.node("MatMul", [x, a], "first")]), b], "second")
+
+    _rows(n, path, place, layers, 0 if place == "branches" else 1e6)
     return [np.asarray(n.rng.standard_normal((8, 64)) @ mix, np.float32) for _ in range(96)]
+
+
+def shifted(path, place, seed=19):
+    """Two products of positive weights whose input is, but for one element of a row, less than half of a step of 8 bits: rounding shifts the means of what they
+    give. Of an If, half of the samples take the branch. Samples float32[8][64]."""
+    n = Outer(seed)
+    a, b = (n.const(np.abs(n.weights(64, 64)), f"{name}.weight") for name in ("first", "second"))
+    zero = n.const(np.zeros(64, np.float32), "zero")
+
+    def layers(body, x):
+        return body.node("Gemm", [body.node("Relu", [body.node("Gemm", [x, a, zero], "first")]), b, zero], "second")
+
+    _rows(n, path, place, layers, 0.01565)
+    made = n.rng.uniform(0, 0.45 / 255, (160, 8, 64))
+    np.put_along_axis(made, n.rng.integers(0, 64, (160, 8, 1)), n.rng.uniform(0.9, 1, (160, 8, 1)), 2)
+    return list(made.astype(np.float32))
 
 
 def narrow(graph, to):

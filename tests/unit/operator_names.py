@@ -20,7 +20,7 @@ CEILING = {
     "lib/data/text/tokenizer_split.c": (1, "a pre-tokenizer that is called Split"),
     "lib/quant/job/annotate.c": (3, "puts the borders of the quantized graph, which have ONNX's names (forms/forms.h)"),
     "lib/quant/inputs/input_fold.c": (4, "puts the border of an input's means in front of Conv, the one operator that pads and has weights by channel"),
-    "lib/quant/methods/correct.c": (1, "puts borders into a copy of the graph"),
+    "lib/quant/methods/correct.c": (2, "puts borders into a copy of the graph, and copies of what bodies take from outside"),
     "lib/quant/inputs/norm_draw.c": (4, "makes a value of drawn numbers in a copy of the graph"),
     "lib/quant/simulate/sim_graph.c": (1, "copies a value by a product with 1, which no plan leaves out"),
     "lib/quant/methods/smoothquant.c": (1, "puts a product by the factors in front of layers"),

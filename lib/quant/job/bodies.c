@@ -157,3 +157,13 @@ oct_status oct_bodies_do(const oct_qjob *j, oct_graph *g, oct_status (*step)(con
     }
     return OCT_OK;
 }
+
+size_t oct_job_count_named(const oct_qjob *j, const char *name)
+{
+    size_t n = 0;
+    for (size_t v = 0; v < j->n_values; v++)
+        n += j->g->value[v].outer < 0 && !j->g->value[v].dead && strcmp(oct_value_name(j->g, (int)v), name) == 0;
+    for (size_t i = 0; i < j->n_body; i++)
+        n += oct_job_count_named(j->body[i].job, name);
+    return n;
+}

@@ -84,4 +84,8 @@ static inline double oct_known_work_share(const oct_qjob *j, int node)
 /* The share of each layer in j->all, into share[n_all]. In a body that runs more than once it is that of the body. */
 void oct_job_shares(const oct_qjob *j, double *share);
 
+/* How many values of the job and its bodies have this name, without those taken from outside: branches may use one name
+ * for different values, and a run shows values by name. */
+size_t oct_job_count_named(const oct_qjob *j, const char *name);
+
 #endif

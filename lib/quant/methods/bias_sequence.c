@@ -4,7 +4,8 @@
  *
  * First the float model runs, and gives the mean of each layer's channels before any clamp. Then all samples go through
  * the rounded model together, layer by layer. At each layer the means are compared. The difference is added to the
- * bias, and to the values that the next layers read. */
+ * bias, and to the values that the next layers read. A run cannot stop in a body: its layers are left out, which the
+ * result says. */
 #include "quant/convert/convert_int.h"
 
 #include "quant/job/placed.h"
@@ -14,6 +15,7 @@
 #include "quant/weights/weights.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LANE_BYTES = 48 << 20, LEAST_LANES = 4 }; /* memory for the tensors of all samples in progress */
@@ -75,6 +77,15 @@ static bool is_corrected(const oct_qjob *j, int id)
 {
     const oct_op *op = oct_op_of(j->g, id);
     return oct_is_product(j, id) && oct_sim_rounds(j, id) && op->weights.bias && oct_quant_of(j, j->g->node[id].in[0]);
+}
+
+/* How many layers of bodies would be, if a run could stop there. */
+static size_t count_in_bodies(const oct_qjob *j)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < j->n_all; k++)
+        n += j->all[k].job != j && is_corrected(j->all[k].job, j->all[k].node);
+    return n;
 }
 
 static oct_status list_layers(sequence *q, oct_err *err)
@@ -475,7 +486,20 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
     oct_trial t = {
         .size = OCT_SIM_JUDGES, .act = correct_all, .undo = undo, .otherwise = "biases stay as they are", .arg = &q
     };
-    return oct_conversion_try(c, &t, r, err);
+    OCT_TRY(oct_conversion_settle(c, err));
+    const size_t inside = count_in_bodies(c->job);
+    bool outside = false;
+    for (size_t i = 0; i < c->job->n_layer; i++)
+        outside |= is_corrected(c->job, c->job->layer[i]);
+    if (inside && !outside) {
+        r->why = "all layers are in If, Loop or Scan, in which a run cannot stop";
+        return OCT_OK;
+    }
+    OCT_TRY(oct_conversion_try(c, &t, r, err));
+    if (inside && !*r->choice)
+        snprintf(r->choice, sizeof r->choice, "but for %zu layer%s in If, Loop or Scan", inside,
+                 inside == 1 ? "" : "s");
+    return OCT_OK;
 }
 
 const oct_method oct_method_bias_sequence = {

@@ -26,22 +26,12 @@ oct_status oct_rounder_add_bodies(rounder *r, oct_err *err)
     return OCT_OK;
 }
 
-static size_t count_named(const oct_qjob *j, const char *name)
-{
-    size_t n = 0;
-    for (size_t v = 0; v < j->n_values; v++)
-        n += j->g->value[v].outer < 0 && !j->g->value[v].dead && strcmp(oct_value_name(j->g, (int)v), name) == 0;
-    for (size_t i = 0; i < j->n_body; i++)
-        n += count_named(j->body[i].job, name);
-    return n;
-}
-
 /* A run shows values by name. Branches may use one name for different values; these are shown for none of them. */
 size_t oct_rounder_tap(const rounder *r, int value)
 {
     if (r->j == r->c->job)
         return oct_sim_tap(r->s, value);
-    return count_named(r->c->job, oct_value_name(r->j->g, value)) == 1 ? (size_t)value : OCT_NO_TAP;
+    return oct_job_count_named(r->c->job, oct_value_name(r->j->g, value)) == 1 ? (size_t)value : OCT_NO_TAP;
 }
 
 /* A run of a sample. */
