@@ -79,8 +79,13 @@ def _decoded(n, x, cells, kind, columns, size):
         return n.node("Sigmoid", [y])
     if kind == "logits":  # of one side and far from the boxes' size
         return n.node("Mul", [y, n.const(np.float32(6))])
-    if kind == "coefficients":
+    if kind in ("coefficients", "angles"):
         return n.node("Tanh", [y])
+    if kind == "corners":   # a centre less and plus what the map says, as distances of sides are decoded
+        grid = np.stack(np.divmod(np.arange(cells), int(round(cells ** 0.5))))[None].astype(np.float32) + 0.5
+        n.nodes.append(helper.make_node("Split", [y, n.const(np.array([2, 2]))], [f"{y}_first", f"{y}_last"], axis=1))
+        ends = [n.node(op, [n.const(grid), f"{y}_{which}"]) for op, which in (("Sub", "first"), ("Add", "last"))]
+        return n.node("Mul", [n.node("Concat", ends, axis=1), n.const(np.float32(size / cells ** 0.5))])
     side = int(round(cells ** 0.5))
     at = np.tile(np.stack(np.divmod(np.arange(cells), side))[:, :], (columns // 2, 1))[None].astype(np.float32)
     return n.node("Mul", [n.node("Add", [y, n.const(at)]), n.const(np.float32(size / side))])
@@ -102,6 +107,29 @@ def _best(n, parts, k):
         made[kind] = n.node("GatherElements", [_turned(n, x), n.node("Tile", [at, n.const(np.array([1, 1, columns]))])], axis=1)
     made["scores"] = n.node("Unsqueeze", ["best_of_rows", n.const(np.array([2]))])
     return made
+
+
+def _best_classes(n, parts, k):
+    """The best of all classes of all rows: its row, its score and its class."""
+    scores, classes = parts.pop("scores"), n.columns["scores"]
+    flat = n.node("Reshape", [_turned(n, scores), n.const(np.array([1, -1]))])
+    n.nodes.append(helper.make_node("TopK", [flat, n.const(np.array([k]))], ["best_of_all", "at"], axis=1))
+    last = n.const(np.array([2]))
+    rows = n.node("Unsqueeze", [n.node("Div", ["at", n.const(np.array(classes))]), last])
+    made = {kind: n.node("GatherElements", [_turned(n, x), n.node("Tile", [rows, n.const(np.array([1, 1, n.columns[kind]]))])], axis=1) for kind, x in parts.items()}
+    made["scores"] = n.node("Unsqueeze", ["best_of_all", last])
+    made["ids"] = n.node("Unsqueeze", [n.node("Cast", [n.node("Mod", ["at", n.const(np.array(classes))])], to=TensorProto.FLOAT), last])
+    return made
+
+
+def _over_levels(n, x, kinds, size):
+    """kind -> [1, columns, cells of both levels]."""
+    found = {kind: [] for kind, _ in kinds}
+    for cells in (64, 16):
+        for kind, columns in kinds:
+            found[kind].append(_decoded(n, x, cells, kind, columns, size))
+        x = n.node("Relu", [conv(n, x, 12, 12, stride=2)])
+    return {kind: n.node("Concat", each, axis=2) for kind, each in found.items()}
 
 
 def _levels(n, x, kinds, size):
@@ -133,6 +161,11 @@ ENDS = {
     "nested": (("boxes", 4), ("scores", 3), ("points", 4), ("coefficients", 4)),
     "pair": (("logits", 5), ("shares", 4)),
     "pair, chosen": (("scores", 5), ("shares", 4), ("logits", 5)),
+    "end to end with classes": (("boxes", 4), ("scores", 8)),
+    "end to end of levels": (("boxes", 4), ("scores", 5)),
+    "end to end in shares": (("shares", 4), ("scores", 5)),
+    "end to end with angles": (("boxes", 4), ("scores", 3), ("angles", 1)),
+    "end to end of corners, with classes": (("corners", 4), ("scores", 8)),
 }
 
 
@@ -143,8 +176,9 @@ def end(path, name, seed):
     size, kinds = float(np.random.default_rng(3000 + seed).choice([320, 640, 1280])), ENDS[name]
     n.columns, order, axis = dict(kinds), [k for k, _ in kinds], 1
     if "end to end" in name or "chosen" in name:
-        made = _best(n, {kind: _decoded(n, x, CELLS, kind, columns, size) for kind, columns in kinds}, 20)
-        order, axis, n.columns["scores"] = list(made), 2, 1
+        found = _over_levels(n, x, kinds, size) if "levels" in name else {kind: _decoded(n, x, CELLS, kind, columns, size) for kind, columns in kinds}
+        made = (_best_classes if "classes" in name else _best)(n, found, 20)
+        order, axis, n.columns["scores"], n.columns["ids"] = list(made), 2, 1, 1
         y = n.node("Concat", list(made.values()), axis=2)
     elif "levels" in name:
         y = _levels(n, x, kinds, size)
