@@ -24,11 +24,10 @@ void oct_guard_group_ended(pid_t leader);
  * and what it started elsewhere. */
 void oct_guard_signal(pid_t leader, int sig);
 
-/* A file, or a folder that will be empty then, that is removed with the program: `name`, of 255 bytes at most, is a
- * path in the folder that the descriptor `folder` holds, which stays open until oct_guard_entry_ended. NULL: no
- * memory. */
+/* A folder that is removed with the program, and all that is in it then: `name`, of 255 bytes at most, is its path in
+ * the folder that the descriptor `folder` holds, which stays open until oct_guard_tree_ended. NULL: no memory. */
 typedef struct oct_doomed oct_doomed;
-oct_doomed *oct_guard_entry(int folder, const char *name, bool is_folder);
-void oct_guard_entry_ended(oct_doomed *d); /* NULL allowed */
+oct_doomed *oct_guard_tree(int folder, const char *name);
+void oct_guard_tree_ended(oct_doomed *d); /* NULL allowed */
 
 #endif

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +30,8 @@ struct oct_mapped {
 struct oct_doomed {
     oct_doomed *next, *next_unused;
     atomic_bool on;
-    int folder, flags; /* of unlinkat */
+    int folder;
+    bool tree; /* a folder, with all that is in it */
     char name[256];
 };
 
@@ -84,7 +86,7 @@ void oct_mapped_remove(oct_mapped *m)
     oct_unlock(OCT_LOCK_FILES);
 }
 
-static oct_doomed *doom(int folder, const char *name, int flags)
+static oct_doomed *doom(int folder, const char *name, bool tree)
 {
     oct_lock(OCT_LOCK_FILES);
     oct_doomed *d = unused_doomed;
@@ -96,7 +98,7 @@ static oct_doomed *doom(int folder, const char *name, int flags)
     }
     if (d) {
         d->folder = folder;
-        d->flags = flags;
+        d->tree = tree;
         snprintf(d->name, sizeof d->name, "%s", name);
         d->on = true;
     }
@@ -106,7 +108,7 @@ static oct_doomed *doom(int folder, const char *name, int flags)
 
 oct_doomed *oct_doom(int folder, const char *name)
 {
-    return doom(folder, name, 0);
+    return doom(folder, name, false);
 }
 
 void oct_spare(oct_doomed *d)
@@ -120,12 +122,12 @@ void oct_spare(oct_doomed *d)
     oct_unlock(OCT_LOCK_FILES);
 }
 
-oct_doomed *oct_guard_entry(int folder, const char *name, bool is_folder)
+oct_doomed *oct_guard_tree(int folder, const char *name)
 {
-    return doom(folder, name, is_folder ? AT_REMOVEDIR : 0);
+    return doom(folder, name, true);
 }
 
-void oct_guard_entry_ended(oct_doomed *d)
+void oct_guard_tree_ended(oct_doomed *d)
 {
     oct_spare(d);
 }
@@ -258,24 +260,39 @@ static void say_farewell(void)
         say(text);
 }
 
-/* Folders may be in one another, in any order of the list, so all are tried until none can be removed. */
-/* Returns whether a folder is left that something lies in. */
+static bool remove_tree(int folder, const char *path, int level)
+{
+    enum { MOST_LEVELS = 32, BLOCK = 1 << 10 };
+    _Alignas(oct_dirent) char block[BLOCK];
+    if (unlinkat(folder, path, 0) == 0 || unlinkat(folder, path, AT_REMOVEDIR) == 0 || errno == ENOENT)
+        return true;
+    const int fd = level < MOST_LEVELS ? openat(folder, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    long n;
+    while (fd >= 0 && (n = syscall(SYS_getdents64, fd, block, sizeof block)) > 0)
+        for (long at = 0; at < n; at += ((oct_dirent *)(void *)(block + at))->size) {
+            const char *name = ((oct_dirent *)(void *)(block + at))->name;
+            if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+                remove_tree(fd, name, level + 1);
+        }
+    if (fd >= 0)
+        close(fd);
+    return unlinkat(folder, path, AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+bool oct_tree_remove(int folder, const char *path)
+{
+    return remove_tree(folder, path, 0);
+}
+
 static bool remove_once(void)
 {
-    bool left = false;
+    bool gone = true;
     for (const oct_doomed *d = all_doomed; d; d = d->next)
-        if (d->on && !d->flags)
+        if (d->on && !d->tree)
             unlinkat(d->folder, d->name, 0);
-    for (bool any = true; any;) {
-        any = left = false;
-        for (const oct_doomed *d = all_doomed; d; d = d->next)
-            if (d->on && d->flags) {
-                const bool gone = unlinkat(d->folder, d->name, d->flags) == 0;
-                any |= gone;
-                left |= !gone && (errno == ENOTEMPTY || errno == EEXIST);
-            }
-    }
-    return left;
+        else if (d->on)
+            gone &= oct_tree_remove(d->folder, d->name) || (errno != ENOTEMPTY && errno != EEXIST);
+    return gone;
 }
 
 /* Other threads go on while a handler removes: a file that one has just made, or renamed to a name that was looked at
@@ -285,7 +302,7 @@ static void remove_doomed(void)
     enum { TURNS = 100 };
     const struct timespec while_they_write = { .tv_nsec = 2000000 };
     end_groups();
-    for (int i = 0; i < TURNS && remove_once(); i++)
+    for (int i = 0; i < TURNS && !remove_once(); i++)
         nanosleep(&while_they_write, NULL);
 }
 

@@ -3,6 +3,7 @@
 #include "base/marked.h"
 
 #include "base/io.h"
+#include "base/io_int.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -80,24 +81,15 @@ static int open_proc(void)
     return -1;
 }
 
-/* As the kernel has it; readdir allocates, which no signal handler may. */
-typedef struct entry {
-    uint64_t inode;
-    int64_t next;
-    uint16_t size;
-    uint8_t type;
-    char name[];
-} entry;
-
 static bool signal_once(const char *mark, int sig)
 {
-    _Alignas(entry) char block[BLOCK];
+    _Alignas(oct_dirent) char block[BLOCK];
     const int proc = open_proc();
     bool any = false;
     long n;
     while (proc >= 0 && (n = syscall(SYS_getdents64, proc, block, sizeof block)) > 0)
-        for (long at = 0; at < n; at += ((entry *)(void *)(block + at))->size) {
-            const char *name = ((entry *)(void *)(block + at))->name;
+        for (long at = 0; at < n; at += ((oct_dirent *)(void *)(block + at))->size) {
+            const char *name = ((oct_dirent *)(void *)(block + at))->name;
             const long pid = *name >= '1' && *name <= '9' ? atol(name) : 0;
             if (pid && pid != (long)getpid() && has_mark(proc, name, mark))
                 any |= kill((pid_t)pid, sig) == 0;

@@ -4,6 +4,7 @@
 
 #include "base/guard.h"
 #include "base/io.h"
+#include "base/io_int.h"
 #include "base/mem.h"
 
 #include <dirent.h>
@@ -15,94 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_LEVELS = 32 };
-
 struct oct_scratch {
     char place[PATH_MAX];     /* "": it stays where it is */
     char path[PATH_MAX + 32]; /* of the folder */
     char file[2 * PATH_MAX];  /* the one file in it; "": any */
     int parent, inside;       /* descriptors of the folder that it is in, and of itself; -1: none */
-    oct_doomed **doomed;      /* itself first */
-    size_t n, cap;
+    oct_doomed *doomed;
     bool made;
 };
-
-/* ---- what is in it ---- */
-
-typedef oct_status (*entry_fn)(oct_scratch *s, int folder, const char *name, const char *path, bool is_folder,
-                               oct_err *err);
-
-/* Calls fn for all entries, folders behind what they hold. */
-static oct_status walk(oct_scratch *s, int folder, const char *path, int level, entry_fn fn, oct_err *err)
-{
-    const int fd =
-        openat(folder, *path ? strrchr(path, '/') + 1 : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd >= 0 && level < MOST_LEVELS ? fdopendir(fd) : NULL;
-    if (!d) {
-        const oct_status st = oct_fail_errno(err, "%s%s", s->path, path);
-        if (fd >= 0)
-            close(fd);
-        return st;
-    }
-    oct_status st = OCT_OK;
-    const struct dirent *e;
-    while (st == OCT_OK && (e = readdir(d))) {
-        struct stat is;
-        char at[PATH_MAX];
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            fstatat(dirfd(d), e->d_name, &is, AT_SYMLINK_NOFOLLOW) != 0 ||
-            snprintf(at, sizeof at, "%s/%s", path, e->d_name) >= (int)sizeof at)
-            continue;
-        if (S_ISDIR(is.st_mode))
-            st = walk(s, dirfd(d), at, level + 1, fn, err);
-        if (st == OCT_OK)
-            st = fn(s, dirfd(d), e->d_name, at + 1, S_ISDIR(is.st_mode), err);
-    }
-    closedir(d);
-    return st;
-}
-
-static oct_status remove_entry(oct_scratch *s, int folder, const char *name, const char *path, bool is_folder,
-                               oct_err *err)
-{
-    unlinkat(folder, name, is_folder ? AT_REMOVEDIR : 0);
-    return OCT_OK;
-}
-
-static bool keep(oct_scratch *s, oct_doomed *d)
-{
-    if (!d)
-        return false;
-    if (s->n == s->cap) {
-        const size_t cap = s->cap ? 2 * s->cap : 16;
-        oct_doomed **v = oct_realloc(s->doomed, s->cap * sizeof *v, cap * sizeof *v);
-        if (!v) {
-            oct_guard_entry_ended(d);
-            return false;
-        }
-        s->doomed = v;
-        s->cap = cap;
-    }
-    s->doomed[s->n++] = d;
-    return true;
-}
-
-static oct_status doom_entry(oct_scratch *s, int folder, const char *name, const char *path, bool is_folder,
-                             oct_err *err)
-{
-    return keep(s, oct_guard_entry(s->inside, path, is_folder)) ? OCT_OK : oct_nomem(err);
-}
-
-oct_status oct_scratch_guard(oct_scratch *s, oct_err *err)
-{
-    const size_t before = s->n;
-    const oct_status st = walk(s, s->inside, "", 0, doom_entry, err);
-    for (size_t i = 1; i < before; i++)
-        oct_guard_entry_ended(s->doomed[i]);
-    memmove(s->doomed + 1, s->doomed + before, (s->n - before) * sizeof *s->doomed);
-    s->n -= before - 1;
-    return st;
-}
 
 /* ---- its place ---- */
 
@@ -159,7 +80,8 @@ static oct_status enter(oct_scratch *s, oct_err *err)
     const char *slash = strrchr(s->path, '/');
     if ((s->inside = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return oct_fail_errno(err, "%s", s->path);
-    return keep(s, oct_guard_entry(s->parent, slash ? slash + 1 : s->path, true)) ? OCT_OK : oct_nomem(err);
+    s->doomed = oct_guard_tree(s->parent, slash ? slash + 1 : s->path);
+    return s->doomed ? OCT_OK : oct_nomem(err);
 }
 
 static oct_status make_at(oct_scratch *s, const char *path, oct_err *err)
@@ -190,7 +112,7 @@ static oct_status make_temporary(oct_scratch *s, const char *file, const char *w
     s->parent = open(in, O_PATH | O_DIRECTORY | O_CLOEXEC);
     OCT_TRY(enter(s, err));
     snprintf(s->file, sizeof s->file, "%s/%s", s->path, file);
-    return keep(s, oct_guard_entry(s->inside, file, false)) ? OCT_OK : oct_nomem(err);
+    return OCT_OK;
 }
 
 /* what: NULL: beside its place */
@@ -226,16 +148,15 @@ const char *oct_scratch_path(const oct_scratch *s)
     return *s->file ? s->file : s->path;
 }
 
-oct_status oct_scratch_make_room(oct_scratch *s, const char *path, oct_err *err)
+oct_status oct_scratch_make_room(const oct_scratch *s, const char *path, oct_err *err)
 {
     char at[PATH_MAX];
     for (const char *p = path; (p = strchr(p, '/')); p++) {
         snprintf(at, sizeof at, "%.*s", (int)(p - path), path);
-        OCT_TRY(doom_entry(s, s->inside, at, at, true, err));
         if (mkdirat(s->inside, at, 0777) != 0 && errno != EEXIST)
             return oct_fail_errno(err, "%s/%s: cannot make the folder", s->path, at);
     }
-    return doom_entry(s, s->inside, path, path, false, err);
+    return OCT_OK;
 }
 
 oct_status oct_scratch_commit(oct_scratch *s, oct_err *err)
@@ -247,8 +168,6 @@ oct_status oct_scratch_commit(oct_scratch *s, oct_err *err)
     const oct_status st = moved ? OCT_OK : oct_fail_errno(err, "%s: the complete folder cannot be put there", s->place);
     s->made = !moved;
     fsync(s->parent);
-    while (moved && s->n)
-        oct_guard_entry_ended(s->doomed[--s->n]);
     oct_guard_end(&before);
     return st;
 }
@@ -257,13 +176,9 @@ void oct_scratch_remove(oct_scratch *s)
 {
     if (!s)
         return;
-    if (s->made && s->inside >= 0)
-        walk(s, s->inside, "", 0, remove_entry, NULL);
     if (s->made)
-        rmdir(s->path);
-    while (s->n)
-        oct_guard_entry_ended(s->doomed[--s->n]);
-    oct_free(s->doomed);
+        oct_tree_remove(AT_FDCWD, s->path);
+    oct_guard_tree_ended(s->doomed);
     if (s->inside >= 0)
         close(s->inside);
     if (s->parent >= 0)

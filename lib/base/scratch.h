@@ -1,5 +1,5 @@
 /* lib/base/scratch.h -- a folder that is filled aside, and goes away with all that is in it, unless it takes its place.
- * A signal that ends a tool removes it (base/guard.h). */
+ * A signal that ends a tool removes it with what is in it by then, whatever made that (base/guard.h). */
 #ifndef OCT_BASE_SCRATCH_H
 #define OCT_BASE_SCRATCH_H
 
@@ -16,11 +16,8 @@ oct_status oct_scratch_create(const char *file, const char *what, oct_scratch **
 oct_status oct_scratch_create_beside(const char *path, oct_scratch **s, oct_err *err);
 /* Where it is filled: the path of the one file, or of the folder. */
 const char *oct_scratch_path(const oct_scratch *s);
-/* Makes the folders that the file `path` in it needs; a signal removes them and the file, once it is there. path is
- * relative, without "..". */
-oct_status oct_scratch_make_room(oct_scratch *s, const char *path, oct_err *err);
-/* From now on a signal removes what is in it so far, whatever made it. To be called when files have been added. */
-oct_status oct_scratch_guard(oct_scratch *s, oct_err *err);
+/* Makes the folders that the file `path` in it needs. path is relative, without "..". */
+oct_status oct_scratch_make_room(const oct_scratch *s, const char *path, oct_err *err);
 /* Gives it its place. */
 oct_status oct_scratch_commit(oct_scratch *s, oct_err *err);
 /* Removes it, unless it has its place. NULL allowed. */

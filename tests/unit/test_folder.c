@@ -3,6 +3,7 @@
 #include "api/folder/folder_recipe.h"
 #include "base/io.h"
 #include "base/scratch.h"
+#include "onnx/model.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -123,7 +124,6 @@ TEST(folders_appear_when_complete)
         FILE *f = fopen(file, "w");
         fputs("x", f);
         fclose(f);
-        assert_int_equal(oct_scratch_guard(s, &err), OCT_OK);
         assert_int_equal(access(path, F_OK), -1);
         if (complete)
             assert_int_equal(oct_scratch_commit(s, &err), OCT_OK);
@@ -141,29 +141,40 @@ TEST(folders_appear_when_complete)
     assert_int_equal(rmdir(top), 0); /* nothing else was left */
 }
 
-/* A process that fills a folder and ends by a signal. */
-static void end_by_signal(const char *path, bool looked_at)
+/* A process that fills a folder and ends by a signal: with files in folders that it makes, whose paths grow beyond 255
+ * bytes, or as saving a model does, whose file of external data nobody has named before. */
+static void end_by_signal(const char *path, const char *model)
 {
-    static const char *const files[] = { "x", "a/x", "a/b/x", "a/b/c/x", "d/x", "d/e/f/x" };
+    char file[4200], room[700];
     oct_scratch *s;
+    oct_model *m;
     oct_io_guard("test_folder");
     if (oct_scratch_create_beside(path, &s, NULL) != OCT_OK)
         _exit(1);
-    for (size_t i = 0; i < OCT_COUNT(files); i++) {
-        char file[4200];
-        snprintf(file, sizeof file, "%s/%s", oct_scratch_path(s), files[i]);
-        FILE *f = oct_scratch_make_room(s, files[i], NULL) == OCT_OK ? fopen(file, "w") : NULL;
-        if (!f || fclose(f) != 0 || (looked_at && oct_scratch_guard(s, NULL) != OCT_OK))
+    for (int i = 0; i < 20 && !model; i++) {
+        memset(room, 'd', sizeof room);
+        for (int k = 1; k <= i; k++)
+            room[30 * k] = '/';
+        room[30 * i + 10] = '\0';
+        snprintf(file, sizeof file, "%s/%s", oct_scratch_path(s), room);
+        FILE *f = oct_scratch_make_room(s, room, NULL) == OCT_OK ? fopen(file, "w") : NULL;
+        if (!f || fclose(f) != 0)
             _exit(2);
     }
+    snprintf(file, sizeof file, "%s/onnx/m.onnx", oct_scratch_path(s));
+    if (model &&
+        (oct_scratch_make_room(s, "onnx/m.onnx", NULL) != OCT_OK || oct_model_load(model, &m, NULL) != OCT_OK ||
+         oct_model_save(m, file, &(oct_save_options){ .max_bytes = 1 }, NULL) != OCT_OK))
+        _exit(3);
     raise(SIGTERM);
-    _exit(3);
+    _exit(4);
 }
 
-/* However deep its folders are, and if it was entered several times, as when models are added, or not yet. */
 TEST(a_signal_removes_folders)
 {
-    for (int looked_at = 0; looked_at < 2; looked_at++) {
+    char model[4096];
+    snprintf(model, sizeof model, "%s/testdata/demo.onnx", getenv("OCT_SOURCE"));
+    for (int saves = 0; saves < 2; saves++) {
         char top[] = "/tmp/octet-test-XXXXXX", path[64];
         int status = -1;
         assert_non_null(mkdtemp(top));
@@ -171,9 +182,10 @@ TEST(a_signal_removes_folders)
         const pid_t child = fork();
         assert_true(child >= 0);
         if (child == 0)
-            end_by_signal(path, looked_at);
+            end_by_signal(path, saves ? model : NULL);
         assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGTERM)
+            fail_msg("it ended with status %x, not by SIGTERM", (unsigned)status);
         assert_int_equal(rmdir(top), 0); /* nothing was left */
     }
 }

@@ -339,8 +339,6 @@ static oct_status make_models(oct_folder_job *j, oct_err *err)
             OCT_TRY(convert(j, d, err));
         else if (j->staging)
             OCT_TRY(oct_new_folder_copy(j, d->m->file, NULL, 0, err));
-        if (j->staging)
-            OCT_TRY(oct_scratch_guard(j->staging, err));
     }
     return OCT_OK;
 }

@@ -128,5 +128,5 @@ oct_status oct_new_folder_add_others(oct_folder_job *j, oct_err *err)
             OCT_TRY(strcmp(o->what, "amended") == 0 ? amend(j, o->file, err)
                                                     : oct_new_folder_copy(j, o->file, NULL, 0, err));
     }
-    return oct_scratch_guard(j->staging, err);
+    return OCT_OK;
 }

@@ -43,8 +43,7 @@ static oct_status make_pool(oct_folder_job *j, const char *path,
         oct_data_pool_abort(pool);
         return s;
     }
-    OCT_TRY(oct_data_pool_commit(pool, err));
-    return oct_scratch_guard(j->staging, err);
+    return oct_data_pool_commit(pool, err);
 }
 
 static bool shares(const oct_made_model *d, const void *pool)
