@@ -3,6 +3,7 @@
 #include "cli/textfmt.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 enum { TAG_MAX = 26, MARGIN = 2 };
@@ -272,18 +273,53 @@ void oct_cli_help_text(const oct_cli *cli, oct_buf *b, int width, bool all)
     oct_buf_printf(b, "\nThe manual, %s(1), says more and lists the exit codes.\n", cli->name);
 }
 
-void oct_cli_list_text(const oct_cli_live *l, oct_buf *b, int width)
+/* Names alone, in columns. */
+static void put_names(const oct_cli_live *l, oct_buf *b, int w, int width)
 {
     const char *name, *summary;
+    const size_t columns = width / (w + 2) > 1 ? (size_t)(width / (w + 2)) : 1;
+    size_t gap = 0;
+    for (size_t i = 0; (name = l->o.names(i, &summary)); i++) {
+        if (i % columns)
+            oct_buf_printf(b, "%*s%s", (int)gap, "", name);
+        else
+            oct_buf_printf(b, "%s%s", i ? "\n" : "", name);
+        gap = (size_t)w + 2 - strlen(name);
+    }
+    oct_buf_puts(b, "\n");
+}
+
+static size_t lines_of(const oct_buf *b)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < b->len; i++)
+        n += b->data[i] == '\n';
+    return n;
+}
+
+void oct_cli_list_text(const oct_cli *cli, const oct_cli_live *l, oct_buf *b, int width)
+{
+    enum { SCREEN = 24 };
+    const char *name, *summary;
+    oct_buf all = OCT_BUF_INIT;
     int w = 0;
     for (size_t i = 0; (name = l->o.names(i, &summary)); i++)
         w = (int)strlen(name) > w ? (int)strlen(name) : w;
     for (size_t i = 0; (summary = NULL, name = l->o.names(i, &summary)); i++) {
-        oct_buf_puts(b, name);
+        oct_buf_puts(&all, name);
         if (summary) {
-            oct_buf_printf(b, "%*s", w + 2 - (int)strlen(name), "");
-            oct_text_wrap(b, summary, w + 2, w + 2, width);
+            oct_buf_printf(&all, "%*s", w + 2 - (int)strlen(name), "");
+            oct_text_wrap(&all, summary, w + 2, w + 2, width ? width : INT_MAX);
         }
-        oct_buf_puts(b, "\n");
+        oct_buf_puts(&all, "\n");
     }
+    if (width && lines_of(&all) > SCREEN) {
+        put_names(l, b, w, width);
+        oct_buf_printf(b, "\nWhat each is: %s%s%s --%s help | more\n", cli->name, cli->command ? " " : "",
+                       cli->command ? cli->command->name : "", l->o.name);
+    } else {
+        oct_buf_add(b, all.data, all.len);
+    }
+    b->failed |= all.failed;
+    oct_buf_free(&all);
 }

@@ -27,7 +27,9 @@ oct_cli_live *oct_cli_find(const oct_cli *cli, const char *name, size_t len);
 void oct_cli_usage(const oct_cli *cli, oct_buf *b);
 /* Texts; the caller checks b->failed. `width` is that of the page; all: the page of --help-all. */
 void oct_cli_help_text(const oct_cli *cli, oct_buf *b, int width, bool all);
-void oct_cli_list_text(const oct_cli_live *l, oct_buf *b, int width);
+/* The names that an option takes, and what each is; where that does not fit a screen of `width` columns (0: any number
+ * of lines, of any length), the names and the command that says more. */
+void oct_cli_list_text(const oct_cli *cli, const oct_cli_live *l, oct_buf *b, int width);
 /* The help of an option with its names and default. */
 void oct_cli_full_help(const oct_cli *cli, const oct_cli_live *l, oct_buf *b);
 /* mdoc of the OPTIONS section: the tool's options, then each command's. */

@@ -194,8 +194,7 @@ static oct_status set_names(parse *p, oct_cli_live *l, const char *value, oct_er
 static oct_status print_list(parse *p, const oct_cli_live *l, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
-    const int width = oct_term_width(p->cli->out);
-    oct_cli_list_text(l, &b, width ? width : INT_MAX);
+    oct_cli_list_text(p->cli, l, &b, oct_term_width(p->cli->out));
     oct_status s = b.failed ? oct_nomem(err) : OCT_OK;
     fputs(oct_buf_str(&b), p->cli->out);
     oct_buf_free(&b);

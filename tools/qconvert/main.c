@@ -157,16 +157,20 @@ static oct_status list_targets(oct_cli *cli, oct_err *err)
     return print_list(cli, t, err);
 }
 
+/* With -v also where each stands among the steps, and what it needs. */
 static oct_status list_methods(oct_cli *cli, oct_err *err)
 {
     oct_choice_method m;
-    oct_table *t = oct_table_of("lllll", (const char *[]){ "method", "step", "needs", "used", "what it does" });
-    for (size_t i = 0; oct_choice_method_at(i, &m); i++)
-        oct_table_texts(t, (const char *[]){ m.name, m.step, m.needs,
-                                             m.by_default ? "yes"
-                                             : m.high     ? "--effort high"
-                                                          : "if asked for",
-                                             m.summary });
+    oct_table *t = cli->verbose
+                       ? oct_table_of("lllll", (const char *[]){ "method", "used", "step", "needs", "what it does" })
+                       : oct_table_of("lll", (const char *[]){ "method", "used", "what it does" });
+    for (size_t i = 0; oct_choice_method_at(i, &m); i++) {
+        const char *used = m.by_default ? "yes" : m.high ? "--effort high" : "if asked for";
+        if (cli->verbose)
+            oct_table_texts(t, (const char *[]){ m.name, used, m.step, m.needs, m.summary });
+        else
+            oct_table_texts(t, (const char *[]){ m.name, used, m.summary });
+    }
     return print_list(cli, t, err);
 }
 

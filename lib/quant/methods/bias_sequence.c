@@ -504,7 +504,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 
 const oct_method oct_method_bias_sequence = {
     .name = "bias-sequence",
-    .summary = "biases corrected layer by layer, on what the quantized layers before them give",
+    .summary = "biases corrected layer by layer",
     .step = OCT_STEP_BIASES,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,

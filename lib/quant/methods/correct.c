@@ -290,7 +290,7 @@ static void gain(const oct_conversion *c, oct_method_result *r)
 
 const oct_method oct_method_bias_weights = {
     .name = "bias-weights",
-    .summary = "biases make up for the mean error of rounded weights",
+    .summary = "biases make up for rounded weights",
     .step = OCT_STEP_BIASES,
     .needs = OCT_NEEDS_STATISTICS,
     .by_default = true,
@@ -300,7 +300,7 @@ const oct_method oct_method_bias_weights = {
 
 const oct_method oct_method_bias_inputs = {
     .name = "bias-inputs",
-    .summary = "biases make up for the mean error of rounded activations, measured",
+    .summary = "biases make up for rounded activations",
     .step = OCT_STEP_BIASES,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,

@@ -340,7 +340,7 @@ static oct_status run_clamped(oct_conversion *c, oct_method_result *r, oct_err *
 
 const oct_method oct_method_equalize = {
     .name = "equalize",
-    .summary = "layers scaled against each other, so that the channels between them use the same range",
+    .summary = "layers scaled against each other, so that channels use the same range",
     .step = OCT_STEP_GRAPH,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,
@@ -349,7 +349,7 @@ const oct_method oct_method_equalize = {
 
 const oct_method oct_method_equalize_clamped = {
     .name = "equalize-clamped",
-    .summary = "with --effort high: the same through clamps such as ReLU6, where their bound is not reached",
+    .summary = "the same through clamps such as ReLU6",
     .step = OCT_STEP_GRAPH,
     .needs = OCT_NEEDS_SAMPLES,
     .high = true,

@@ -695,7 +695,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 
 const oct_method oct_method_mixed_precision = {
     .name = "mixed-precision",
-    .summary = "layers around the few values that cause most of the loss stay float, or have activations of 16 bits",
+    .summary = "layers around values that cause most of the loss stay float, or get 16 bits",
     .step = OCT_STEP_CHOICE,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,

@@ -68,7 +68,7 @@ static void gain(const oct_conversion *c, oct_method_result *r)
 
 const oct_method oct_method_safe_pairs = {
     .name = "safe-pairs",
-    .summary = "weights that cannot saturate sums of 16 bits, instead of unsigned ones, where that costs little",
+    .summary = "weights that cannot saturate sums of 16 bits, where that costs little",
     .step = OCT_STEP_WEIGHTS,
     .needs = OCT_NEEDS_NOTHING,
     .by_default = true,

@@ -404,8 +404,7 @@ static oct_status run_blocks(oct_conversion *c, oct_method_result *r, oct_err *e
 
 const oct_method oct_method_smooth = {
     .name = "smooth",
-    .summary =
-        "large channels of a normalization are made smaller, and the weights of the layers that read them larger",
+    .summary = "large channels of a normalization made smaller, the weights behind larger",
     .step = OCT_STEP_GRAPH,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,
@@ -414,8 +413,7 @@ const oct_method oct_method_smooth = {
 
 const oct_method oct_method_block_scaling = {
     .name = "block-scaling",
-    .summary =
-        "large inputs of weights in blocks are made smaller by the normalization before them, and the weights larger",
+    .summary = "the same for weights in blocks",
     .step = OCT_STEP_GRAPH,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,

@@ -714,8 +714,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 
 const oct_method oct_method_observer_search = {
     .name = "observer-search",
-    .summary = "for each tensor the observer that was measured to lose least behind its readers, "
-               "where the policy leaves a choice",
+    .summary = "for each tensor the observer that was measured to lose least",
     .step = OCT_STEP_RANGES,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,

@@ -531,7 +531,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 
 const oct_method oct_method_block_rounding = {
     .name = "block-rounding",
-    .summary = "weights in blocks rounded so that their errors, and those of layers before, compensate each other",
+    .summary = "compensated-rounding for weights in blocks, and for errors of layers before",
     .step = OCT_STEP_ROUNDING,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,

@@ -307,7 +307,7 @@ static void prepare(oct_qjob_opts *o)
 
 const oct_method oct_method_rounding = {
     .name = "compensated-rounding",
-    .summary = "weights rounded so that their errors compensate each other on the layer's inputs",
+    .summary = "weights rounded so that their errors compensate each other",
     .step = OCT_STEP_ROUNDING,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,
@@ -317,7 +317,7 @@ const oct_method oct_method_rounding = {
 
 const oct_method oct_method_learned = {
     .name = "learned-rounding",
-    .summary = "weights rounded again where that brings the layer's clamped result nearer to float",
+    .summary = "weights rounded again, for a layer's result nearer to float",
     .step = OCT_STEP_ROUNDING,
     .needs = OCT_NEEDS_SAMPLES,
     .high = true,
