@@ -120,7 +120,7 @@ static oct_status open_samples(const oct_calibration_host *h, const octet_calibr
 {
     OCT_TRY(oct_samples_open(g, samples, 0, src, err));
     if (*oct_source_preprocess_words(*src))
-        oct_say(h->voice, 0, "preprocessing: %s", oct_source_preprocess_words(*src));
+        oct_say(h->voice, *oct_source_preprocess(*src) ? 0 : 1, "preprocessing: %s", oct_source_preprocess_words(*src));
     oct_samples_say_beside(h->voice, samples);
     oct_samples_say_chosen(h->voice, *src);
     return describe(a, m, *src, c, err);

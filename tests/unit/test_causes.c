@@ -231,10 +231,10 @@ TEST(few_samples_are_said)
         uint64_t n;
         const char *says;
     } cases[] = { { "agreement", 0, 0, 0.242, 12,
-                    "12 samples cannot exclude a loss of agreement of up to 24.2 points (95 %): about 59 " },
+                    "12 samples cannot exclude a loss of 24.2 points of agreement (95 %); about 59 could " },
                   { "agreement", 0, 0, 0.049, 75, NULL },
                   { "top1", 0.02, -0.02, 0.06, 100,
-                    "100 samples cannot exclude a loss of top1 of up to 6.0 points (95 %): about 1600 " },
+                    "100 samples cannot exclude a loss of 6.0 points of top1 (95 %); about 1600 could " },
                   { "top1", -0.02, -0.05, 0.02, 100, "about 1600 " },
                   { "top1", 0, -0.005, 0.009, 900, NULL },
                   { "agreement", 0, NAN, NAN, 2, NULL } };

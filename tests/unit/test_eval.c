@@ -869,7 +869,7 @@ TEST(speeds)
     assert_string_equal(oct_report_speed(text, &slower), "2.00 times slower (half of 20 pairs of runs: 1.67 to 2.22)");
     assert_string_equal(oct_report_speed(text, &same),
                         "as fast (half of 20 pairs of runs: 0.97 to 1.20 times float's speed)");
-    assert_string_equal(oct_report_speed(text, &noisy), "the times are few or spread too widely to compare");
+    assert_string_equal(oct_report_speed(text, &noisy), "the times are too few or vary too much");
     assert_string_equal(oct_report_speed(text, &none), "");
 }
 

@@ -19,12 +19,24 @@ void tool_print_item(const char *about, const char *text, FILE *f)
     oct_print_hanging(f, about, about ? ABOUT : 0, text, width_of(f));
 }
 
+static bool has(const oct_item *answer, const char *about)
+{
+    for (const oct_item *x = NULL; (x = oct_item_next(answer, x));)
+        if (strcmp(oct_item_text(x, "about"), about) == 0)
+            return true;
+    return false;
+}
+
+/* What comes next waits where there is another command to try and a question to answer first. */
 static void print_items(const oct_item *answer, bool first, FILE *f)
 {
+    const bool waits = has(answer, "try") && has(answer, "question");
     const char *last = "";
     for (const oct_item *x = NULL; (x = oct_item_next(answer, x)); first = false) {
         char about[ABOUT];
         const char *now = oct_item_text(x, "about");
+        if (waits && strcmp(now, "next") == 0)
+            continue;
         snprintf(about, sizeof about, "%s", strcmp(now, last) == 0 ? "" : now);
         about[0] = (char)toupper((unsigned char)about[0]);
         tool_print_item(first ? NULL : about, oct_item_text(x, "text"), f);

@@ -492,8 +492,11 @@ static void print_worst_layers(const oct_item *report, FILE *f)
         print_advice(oct_item_at(only_quant(report), "layers"), f);
 }
 
-static oct_status print_layers(const oct_item *report, const oct_item *model, bool all, FILE *f, oct_err *err)
+/* brief: on a screen, whose columns are explained elsewhere. */
+static oct_status print_layers(const oct_item *report, const oct_item *model, bool all, bool brief, FILE *f,
+                               oct_err *err)
 {
+    enum { ON_SCREEN = 5 };
     static const tool_column column[] = { { "layer", "name", NULL },
                                           { "op", "op", NULL },
                                           { "scheme", "scheme", NULL },
@@ -510,8 +513,12 @@ static oct_status print_layers(const oct_item *report, const oct_item *model, bo
         return OCT_OK;
     oct_print(f, "\n%s%s%s (%s samples)\n", all ? "layers" : "worst layers", many ? " of " : "",
               many ? name_of(model) : "", oct_fmt_count(count, oct_item_whole(report, "layer_samples")));
-    OCT_TRY(tool_print_rows(layers, all ? SIZE_MAX : WORST, column, OCT_COUNT(column), f, err));
-    print_legend(layers, f);
+    const size_t n = oct_item_count(layers, ""), shown = brief ? ON_SCREEN : all ? SIZE_MAX : WORST;
+    OCT_TRY(tool_print_rows(layers, shown, column, OCT_COUNT(column), f, err));
+    if (brief && n > shown)
+        oct_print(f, "%zu more: -v shows all, and explains the columns\n", n - shown);
+    if (!brief)
+        print_legend(layers, f);
     print_advice(layers, f);
     return OCT_OK;
 }
@@ -666,7 +673,7 @@ static oct_status print_sweep(const oct_item *report, FILE *f, oct_err *err)
     oct_table_destroy(t);
     if (n > 1)
         oct_print(f, "speed: times float's, and for half of the pairs of runs%s\n",
-                  any_unknown ? "; ?: the times are few or spread too widely to compare" : "");
+                  any_unknown ? "; ?: the times are too few or vary too much" : "");
     return s;
 }
 
@@ -722,7 +729,7 @@ oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, bool
     for (size_t k = 1; k < n; k++) {
         OCT_TRY(print_outputs(report, oct_item_of(models, k), every, f, err));
         if (all_layers || every)
-            OCT_TRY(print_layers(report, oct_item_of(models, k), all_layers, f, err));
+            OCT_TRY(print_layers(report, oct_item_of(models, k), all_layers, !every && oct_term_width(f), f, err));
     }
     if (!all_layers && !every)
         print_worst_layers(report, f);

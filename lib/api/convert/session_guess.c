@@ -161,8 +161,7 @@ static void ask_of_pixels(const oct_session *s, oct_json *j, oct_buf *text, oct_
         !(p.is = oct_guess_picture(s->c.m->graph, &p)))
         return;
     if (s->pixels == OCT_PIXELS_UNKNOWN)
-        oct_buf_puts(text, "No --preprocess is given, so pixels go in as 0 to 255. Does the model take them so? "
-                           "If not, try what is usual (a guess):");
+        oct_buf_puts(text, "Are pixels of 0 to 255 what the model takes? If not, try (a guess):");
     else
         oct_buf_printf(text,
                        "No --preprocess is given, so pixels go in as 0 to 255, but the first nodes of the model "

@@ -390,7 +390,7 @@ static oct_status lint(linter *x, const octet_convert_options *options, const oc
     OCT_TRY(oct_session_open(options, h, &x->s, err));
     OCT_TRY(take_target_of_file(x->s, err));
     if (oct_target_rules_of(x->s->target)->proof == OCT_PROOF_NONE)
-        oct_say(h->voice, 0, OCT_RULES_ONLY, oct_target_name(x->s->target));
+        oct_say(h->voice, 1, OCT_RULES_ONLY, oct_target_name(x->s->target));
     if (options->calib)
         OCT_TRY(oct_calib_load(options->calib, &x->table, err));
     if (x->s->m->graph->n_input)

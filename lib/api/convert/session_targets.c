@@ -134,7 +134,7 @@ static oct_status run_session(comparison *c, oct_session *s, oct_json *j, oct_er
 {
     oct_err missed = OCT_ERR_INIT;
     if (c->now != c->targets.v[0] && oct_target_rules_of(s->target)->proof == OCT_PROOF_NONE)
-        oct_say(c->h->voice, 0, OCT_RULES_ONLY, oct_target_name(s->target));
+        oct_say(c->h->voice, 1, OCT_RULES_ONLY, oct_target_name(s->target));
     OCT_TRY(oct_session_decide(s, err));
     OCT_TRY(oct_session_fits(s, err));
     OCT_TRY(oct_session_make(s, err));

@@ -66,7 +66,7 @@ const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s)
     const char *word = slower ? "slower" : "faster";
     dst[0] = 0;
     if (s->runs && v == OCT_SPEED_UNKNOWN)
-        snprintf(dst, OCT_SPEED_TEXT, "the times are few or spread too widely to compare");
+        snprintf(dst, OCT_SPEED_TEXT, "the times are too few or vary too much");
     else if (s->runs && v == OCT_SPEED_SAME)
         snprintf(dst, OCT_SPEED_TEXT, "as fast (half of %d pairs of runs: %.2f to %.2f times float's speed)", s->runs,
                  lo, hi);
@@ -194,7 +194,7 @@ static const char *doubt(const oct_gate_result *g)
     if (isnan(g->estimate))
         return ", as it was not timed";
     return g->lo < g->limit && g->limit < g->hi ? ", but the limit lies between the quartiles: the runs cannot tell"
-                                                : ", but the times are few or spread too widely to tell";
+                                                : ", but the times are too few or vary too much";
 }
 
 /* The number of a gate that is not about a drop, with its interval and its limit. */

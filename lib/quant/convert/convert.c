@@ -102,7 +102,7 @@ static void say_target(oct_conversion *c)
     const oct_graph *g = c->m->graph;
     const oct_target *t = c->o.job.target;
     if (oct_target_rules_of(t)->proof == OCT_PROOF_NONE)
-        oct_conversion_say(c, 0, OCT_RULES_ONLY, oct_target_name(t));
+        oct_conversion_say(c, 1, OCT_RULES_ONLY, oct_target_name(t));
     for (size_t i = 0; oct_target_rules_of(t)->static_shapes && i < g->n_input; i++) {
         const oct_value *v = &g->value[g->input[i]];
         int d = 0;

@@ -361,10 +361,10 @@ static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
     const uint64_t n = oct_interval_samples(&drop, x->n, x->drop + points);
     oct_conversion_say(
         c, 0,
-        "%llu samples cannot exclude a loss of %s of up to %.1f points (95 %%): %s%llu would show one of %.0f point%s; "
-        "give more with --data, or a limit with %s",
-        (unsigned long long)x->n, x->metric->name, 100 * x->hi, n ? "about " : "more than ",
-        (unsigned long long)(n ? n : OCT_INTERVAL_MOST), 100 * points, points > A_POINT ? "s" : "",
+        "%llu samples cannot exclude a loss of %.1f points of %s (95 %%); %s%llu could exclude %.0f: give more, or a limit "
+        "(%s)",
+        (unsigned long long)x->n, 100 * x->hi, x->metric->name, n ? "about " : "more than ",
+        (unsigned long long)(n ? n : OCT_INTERVAL_MOST), 100 * points,
         x->metric->relative ? "--min-agreement 95%" : "--max-drop 1%");
 }
 

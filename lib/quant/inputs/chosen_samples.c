@@ -26,7 +26,7 @@ void oct_conversion_keep_aside(oct_conversion *c, bool calibrates)
         c->o.listener.chosen(c->o.listener.arg, c->src);
     const oct_source_choice x = oct_source_chosen(c->src);
     if (keep && x.aside > 0 && (!x.asked || x.chosen < x.asked))
-        oct_conversion_say(c, 0, "samples: %lld of %lld are kept aside, to judge the result", (long long)x.aside,
+        oct_conversion_say(c, 1, "samples: %lld of %lld are kept aside, to judge the result", (long long)x.aside,
                            (long long)x.total);
     c->judged = !calibrates ? OCT_JUDGED_ANY : x.aside > 0 ? OCT_JUDGED_OTHERS : OCT_JUDGED_SAME;
 }

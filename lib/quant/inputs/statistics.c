@@ -61,7 +61,8 @@ oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
     if (!(c->calib = oct_calib_create()))
         return oct_nomem(err);
     if (*oct_source_preprocess_words(c->src))
-        oct_conversion_say(c, 0, "preprocessing: %s", oct_source_preprocess_words(c->src));
+        oct_conversion_say(c, *oct_source_preprocess(c->src) ? 0 : 1, "preprocessing: %s",
+                           oct_source_preprocess_words(c->src));
     if (n == 0 && !c->o.synthetic && !c->was_quantized && oct_source_is_once(c->src))
         oct_conversion_say(c, OCT_NOTE_WARNING,
                            "the samples are not used, as they can be read once only: --samples N keeps N of them");
