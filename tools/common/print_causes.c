@@ -2,13 +2,14 @@
 #include "common/print_causes.h"
 
 #include "cli/textfmt.h"
+#include "common/print_answer.h"
 #include "common/print_rows.h"
 
 #include <math.h>
 #include <string.h>
 
 #define MUCH_LESS 0.5 /* dB: smaller differences are not mentioned */
-enum { ROWS = 16, BAR = 20 };
+enum { ROWS = 12, BAR = 20 };
 
 static const char *layer_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
@@ -51,28 +52,29 @@ oct_status tool_print_causes(const oct_item *x, bool every, FILE *f, oct_err *er
     const int64_t samples = oct_item_whole(x, "samples"), small = oct_item_whole(x, "not_told_apart");
     const size_t n = oct_item_count(causes, "");
     char all[32], values[32], weights[32], sum[32];
+    oct_buf b = OCT_BUF_INIT;
     if (samples == 0)
         return OCT_OK;
-    oct_print(
-        f,
-        "\nWhat rounding costs at the outputs, each alone (%lld sample%s; together %s, all values %s, all weights %s):\n",
+    oct_print(f, "\n");
+    oct_buf_printf(
+        &b,
+        "What rounding costs at the outputs, each alone (%lld sample%s; together %s, all values %s, all weights %s):",
         (long long)samples, samples == 1 ? "" : "s", db_of(all, x, "all_db"), db_of(values, x, "values_db"),
         db_of(weights, x, "weights_db"));
+    tool_print_item(NULL, oct_buf_str(&b), f);
+    oct_buf_free(&b);
     OCT_TRY(tool_print_rows(causes, every ? SIZE_MAX : ROWS, column, OCT_COUNT(column), f, err));
     if (!every && n > ROWS)
         oct_print(f, "  and %zu more (-v shows them)\n", n - ROWS);
     if (small)
-        oct_print(
-            f,
-            "  %lld cause less than %.0f %% of the noise of all values, or of all weights, and were not told apart\n",
-            (long long)small, 100 * oct_item_number(x, "least_share"));
-    fputs(
-        "  alone: the outputs if nothing else were rounded; share: of what all of them cost, each alone; gain: about what leaving it float alone would gain\n",
-        f);
+        oct_buf_printf(&b, "%lld cause less than %.0f %% of the noise of all values, or of all weights. ",
+                       (long long)small, 100 * oct_item_number(x, "least_share"));
+    oct_buf_puts(&b, "alone: the outputs if nothing else were rounded; share: of what all of them cost, each alone; "
+                     "gain: about what leaving it float alone would gain");
     if (oct_item_number(x, "sum_db") < oct_item_number(x, "all_db") - MUCH_LESS)
-        oct_print(
-            f,
-            "  independent errors would leave the outputs %s: some make up for others, as a bias does for what is rounded before it\n",
-            db_of(sum, x, "sum_db"));
+        oct_buf_printf(&b, ". Independent errors would leave the outputs %s: some make up for others",
+                       db_of(sum, x, "sum_db"));
+    tool_print_item(NULL, oct_buf_str(&b), f);
+    oct_buf_free(&b);
     return OCT_OK;
 }

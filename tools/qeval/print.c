@@ -602,15 +602,16 @@ static oct_status print_costs(const oct_item *report, const oct_item *model, boo
     OCT_TRY(tool_print_rows(costs, all ? SIZE_MAX : PROFILE_ROWS, column, OCT_COUNT(column), f, err));
     if (!all && n > PROFILE_ROWS)
         oct_print(f, "%zu layers more: --layers lists all, --json has their numbers\n", n - PROFILE_ROWS);
-    oct_print(
-        f,
-        "faster: float's time by quant's; weights and results: bytes of quant; ~: quartiles more than %.0f %% apart, nothing is concluded\n",
-        100 * oct_scattered_spread);
-    oct_print(
-        f,
-        "roof: share of the shortest time by %.1f GOP/s float, %.1f GOP/s int8 (products of 512 x 512, measured here) and %.1f GB/s (copying in the cache)\n",
-        2 * oct_item_number(report, "environment.peak.float_gmacs"),
+    oct_buf b = OCT_BUF_INIT;
+    oct_buf_printf(
+        &b,
+        "faster: float's time by quant's; weights and results: bytes of quant; ~: quartiles more than %.0f %% apart, "
+        "nothing is concluded; roof: share of the shortest time by %.1f GOP/s float, %.1f GOP/s int8 (products of 512 "
+        "x 512, measured here) and %.1f GB/s (copying in the cache)",
+        100 * oct_scattered_spread, 2 * oct_item_number(report, "environment.peak.float_gmacs"),
         2 * oct_item_number(report, "environment.peak.int8_gmacs"), oct_item_number(report, "environment.peak.gbytes"));
+    tool_print_item(NULL, oct_buf_str(&b), f);
+    oct_buf_free(&b);
     return OCT_OK;
 }
 
