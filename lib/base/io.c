@@ -82,6 +82,8 @@ static oct_status refuse(const char *path, mode_t mode, bool stream, oct_err *er
     if (stream && !S_ISDIR(mode))
         oct_hint(err, "give a stream by the name of a descriptor: /dev/stdin with <%s, or <(COMMAND) in the shell",
                  path);
+    else if (S_ISFIFO(mode))
+        oct_hint(err, "copy it to a file; a model on standard input is '-'");
     return OCT_EIO;
 }
 

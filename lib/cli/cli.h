@@ -151,7 +151,7 @@ typedef struct oct_cli {
     const char *isa_names;             /* what --isa accepts, for --help; may be NULL */
     bool (*is_data)(const char *path); /* whether a file's name is one of samples; may be NULL */
     /* What a word stands for that is none of an option's names, by its long name: the name it means, or NULL and
-     * perhaps a hint. May be NULL. */
+     * perhaps a hint. Of option "": what an unknown option stands for, as a hint. May be NULL. */
     const char *(*meant)(const char *option, const char *word, const char **hint);
     /* The i-th of these words, for what is mistyped; false: there are no more. May be NULL. */
     bool (*also)(const char *option, size_t i, char dst[OCT_CLI_WORD]);

@@ -65,8 +65,13 @@ static oct_status unknown_option(const parse *p, const char *name, size_t len, o
     for (size_t i = 0; i < p->cli->n_live; i++)
         if (oct_cli_is_option(&p->cli->live[i]) && p->cli->live[i].o.help)
             best = nearest(typed, best, &cost, p->cli->live[i].o.name);
+    const char *hint = NULL;
+    if (p->cli->meant)
+        p->cli->meant("", typed, &hint);
     oct_fail(err, OCT_EUSAGE, "unknown option '--%.*s'", (int)len, name);
-    if (best)
+    if (hint)
+        oct_hint(err, "%s", hint);
+    else if (best)
         oct_hint(err, "did you mean '--%s'?", best);
     return OCT_EUSAGE;
 }
@@ -374,6 +379,8 @@ static oct_status too_many(const parse *p, size_t at, oct_err *err)
     const oct_cli_live *out = find_letter(p->cli, 'o');
     if (out && out->o.kind == OCT_CLI_OUT && !out->times && p->pos.v[at][0] != '-' && !oct_path_exists(p->pos.v[at]))
         oct_hint(err, "a file to write is named with -o: -o %s", p->pos.v[at]);
+    else if (p->cli->is_data && (p->cli->is_data(p->pos.v[at]) || oct_path_is_dir(p->pos.v[at])))
+        oct_hint(err, "samples are given with --data: --data %s", p->pos.v[at]);
     return OCT_EUSAGE;
 }
 

@@ -7,9 +7,9 @@
 #include "base/io.h"
 #include "cli/text_table.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 static const char *format_name(size_t i, const char **summary)
 {
@@ -96,8 +96,15 @@ static const char *target_name(size_t i, const char **summary)
     return name;
 }
 
-/* Words of the field for what an option calls otherwise: devices and runtimes for a target, and names of methods and
- * forms for a scheme. */
+static bool is_word(const char *typed, const char *word)
+{
+    for (; *word && (*typed == '_' ? '-' : tolower((unsigned char)*typed)) == *word; word++)
+        typed++;
+    return !*word && !*typed;
+}
+
+/* Words of the field for what an option calls otherwise: devices and runtimes for a target, names of methods and forms
+ * for a scheme. Of option "": for options themselves. */
 static const char *meant(const char *option, const char *word, const char **hint)
 {
     static const struct {
@@ -118,9 +125,31 @@ static const char *meant(const char *option, const char *word, const char **hint
         { "target", "gpu", "an NVIDIA GPU is --target tensorrt, one of Intel --target openvino-gpu" },
         { "target", "cuda", "what runs 8 bits on an NVIDIA GPU is --target tensorrt" },
         { "scheme", "qat", "training is not done here; what a trained model has quantized stays as it is" },
+        /* options of other tools */
+        { "", "opset", "the opset is raised where the result needs it, and else stays" },
+        { "", "opset-version", "the opset is raised where the result needs it, and else stays" },
+        { "", "per-channel", "weights have a scale for each channel wherever the target takes that" },
+        { "", "reduce-range", "layers are made safe from saturation one by one, for targets that need it (--target)" },
+        { "", "calibration-method", "ranges are chosen by what is measured to lose least; --observer insists on one" },
+        { "", "calibrate-method", "ranges are chosen by what is measured to lose least; --observer insists on one" },
+        { "", "quant-format", "QDQ is written; --format writes other forms" },
+        { "", "op-types-to-quantize", "a rule says what stays float: --set 'op:Conv=float'" },
+        { "", "nodes-to-exclude", "a rule says what stays float: --set 'name:NODE=float'" },
+        { "", "exclude", "a rule says what stays float: --set 'name:NODE=float'" },
+        { "", "device", "where the model will run is --target" },
+        { "", "dataset", "samples are given with --data" },
+        { "", "images", "samples are given with --data" },
+        { "", "input", "the model is named without an option: qconvert MODEL" },
+        { "", "model", "the model is named without an option: qconvert MODEL" },
+        { "", "int8", "that is what is done without an option, where it costs little" },
+        { "", "int4", "weights of 4 bits are --scheme weight-only" },
+        { "", "fp16", "that is --scheme fp16" },
+        { "", "half", "that is --scheme fp16" },
+        { "", "mean", "--preprocess mean=R,G,B:std=R,G,B" },
+        { "", "imgsz", "--preprocess letterbox=640x640:std=255, as for YOLO" },
     };
     for (size_t i = 0; i < OCT_COUNT(words); i++)
-        if (strcmp(option, words[i].option) == 0 && strcasecmp(word, words[i].word) == 0)
+        if (strcmp(option, words[i].option) == 0 && is_word(word, words[i].word))
             *hint = words[i].hint;
     return strcmp(option, "target") == 0 ? oct_target_called(word) : NULL;
 }

@@ -81,6 +81,10 @@ static oct_status name_output(oct_session *s, oct_err *err)
     const oct_scheme scheme = s->c.o.job.scheme;
     if (x->output || strcmp(x->model, "-") == 0) {
         s->output = oct_arena_strdup(s->c.arena, x->output ? x->output : "-");
+        const char *end = strrchr(oct_path_base(x->output ? x->output : ""), '.');
+        if (end && strcmp(end, ".onnx") != 0 && !oct_session_writes_tflite(x) && !oct_path_is_stream(x->output))
+            oct_say(s->h.voice, OCT_NOTE_WARNING, "%s: an ONNX model is written there, whatever '%s' stands for",
+                    x->output, end);
     } else {
         const size_t n = oct_model_stem(x->model);
         const bool four = scheme == OCT_SCHEME_WEIGHT_ONLY && (x->bits == 0 || x->bits == 4);

@@ -463,7 +463,7 @@ static void put_culprits(answer *a)
 static void put_next(answer *a)
 {
     const oct_session *s = a->s;
-    if (!is_repeatable(s) || strcmp(s->output, "-") == 0)
+    if (!is_repeatable(s) || oct_path_is_stream(s->output))
         return;
     if (s->x.dry_run && !s->src && !s->c.calib && !s->x.scheme)
         return; /* samples come first: oct_session_advice */

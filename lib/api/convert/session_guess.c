@@ -125,7 +125,10 @@ void oct_guess_comparison(const oct_session *s, oct_buf *b)
     oct_quote(b, x->model);
     oct_buf_puts(b, " ");
     oct_quote(b, s->output);
-    if (x->samples.data.n && !s->c.o.synthetic) {
+    bool stream = false; /* that has been read, and cannot be again */
+    for (size_t i = 0; i < x->samples.data.n; i++)
+        stream |= oct_path_is_stream(x->samples.data.v[i]);
+    if (x->samples.data.n && !stream && !s->c.o.synthetic) {
         for (size_t i = 0; i < x->samples.data.n; i++) {
             oct_buf_puts(b, " --data ");
             oct_quote(b, x->samples.data.v[i]);

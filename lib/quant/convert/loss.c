@@ -361,9 +361,9 @@ static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
     const uint64_t n = oct_interval_samples(&drop, x->n, x->drop + points);
     oct_conversion_say(
         c, 0,
-        "%llu samples cannot exclude a loss of %.1f points of %s (95 %%); %s%llu could exclude %.0f: give more, or a limit "
+        "%llu sample%s cannot exclude a loss of %.1f points of %s (95 %%); %s%llu could exclude %.0f: give more, or a limit "
         "(%s)",
-        (unsigned long long)x->n, 100 * x->hi, x->metric->name, n ? "about " : "more than ",
+        (unsigned long long)x->n, x->n == 1 ? "" : "s", 100 * x->hi, x->metric->name, n ? "about " : "more than ",
         (unsigned long long)(n ? n : OCT_INTERVAL_MOST), 100 * points,
         x->metric->relative ? "--min-agreement 95%" : "--max-drop 1%");
 }

@@ -114,6 +114,9 @@ static oct_status observe(void *arg, size_t i, const oct_operand *x, oct_err *er
     oct_free(made);
     if (s != OCT_OK)
         oct_within(err, "sample '%s': value '%s'", w->batch.names[0], w->s->opts->values[i]);
+    if (s == OCT_ENUMERIC)
+        oct_hint(err, "the float model computes this: does the sample hold infinities, or values beyond those that it "
+                      "was trained on (--preprocess)?");
     return s;
 }
 
