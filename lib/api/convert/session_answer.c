@@ -85,6 +85,13 @@ static void put_size(answer *a)
     end_item(a, "size");
 }
 
+/* Whether there was nothing to quantize, as in trees and linear models. */
+static bool is_as_it_was(const oct_session *s)
+{
+    const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
+    return !n.products && n.integer_nodes + n.half == 0 && s->c.size_after >= s->c.size_before;
+}
+
 /* "12 of 12 layers with weights are int8: 99 % of the multiply-accumulates." */
 static void put_layers(answer *a)
 {
@@ -99,7 +106,8 @@ static void put_layers(answer *a)
     char macs[OCT_MACS_TEXT];
     bool any = false;
     if (!n.products)
-        oct_buf_puts(&a->text, "No layer has weights.");
+        oct_buf_printf(&a->text, "No layer has weights%s.",
+                       is_as_it_was(a->s) ? ", and nothing else is quantized: the float model does as well" : "");
     for (size_t i = 0; n.products && i < OCT_COUNT(kinds); i++)
         if (kinds[i].n) {
             oct_buf_printf(&a->text, any ? ", %zu " : "%zu of %zu layers with weights ", kinds[i].n, n.products);
@@ -463,7 +471,7 @@ static void put_culprits(answer *a)
 static void put_next(answer *a)
 {
     const oct_session *s = a->s;
-    if (!is_repeatable(s) || oct_path_is_stream(s->output))
+    if (!is_repeatable(s) || oct_path_is_stream(s->output) || is_as_it_was(s))
         return;
     if (s->x.dry_run && !s->src && !s->c.calib && !s->x.scheme)
         return; /* samples come first: oct_session_advice */

@@ -24,7 +24,15 @@ static oct_status find_columns(const oct_feed_ctx *ctx, const oct_csv *c, column
                 oct_csv_fault(c, err, "no column 'file'");
             else
                 oct_csv_fault(c, err, "no column for input '%.200s'", ctx->inputs[i].name);
-            oct_hint(err, "the first line names the columns: file,label (paths are relative to the CSV)");
+            const oct_input_desc *in = &ctx->inputs[0];
+            if (ctx->n == 1 && in->rank == 2 && in->dims[1] > 1)
+                oct_hint(
+                    err,
+                    "a table for input '%.200s' has a line of names, then %lld numbers and perhaps a label between "
+                    "commas, and this one has %d column%s; a list of files has the column 'file'",
+                    in->name, (long long)in->dims[1], c->columns, c->columns == 1 ? "" : "s");
+            else
+                oct_hint(err, "the first line names the columns: file,label (paths are relative to the CSV)");
             return OCT_EMALFORMED;
         }
     }

@@ -168,7 +168,8 @@ oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, con
 
 /* A label from text, -1 for none. False: it is no class number. */
 bool oct_label_parse(const char *text, int64_t *label);
-#define OCT_LABEL_HINT "labels are whole numbers: classes counted from 0, or -1 where there is none"
+#define OCT_LABEL_HINT \
+    "labels are whole numbers: classes counted from 0, or -1 where there is none; real values, as of a regression, are for --metric-cmd"
 
 /* A TensorProto in memory. *name as in oct_pb_load. */
 oct_status oct_pb_parse(const void *p, size_t n, oct_array *a, char **name, oct_err *err);
