@@ -10,19 +10,33 @@
 #ifdef OCT_HAVE_JANSSON
 #include <jansson.h>
 
+static oct_status refuse(const json_error_t *why, const char *label, oct_err *err)
+{
+    return json_error_code(why) == json_error_out_of_memory
+               ? oct_nomem(err)
+               : oct_fail(err, OCT_EMALFORMED, "%s:%d:%d: %s", label, why->line, why->column, why->text);
+}
+
 oct_status oct_tree_parse(const char *text, size_t size, const char *label, oct_tree **root, oct_err *err)
 {
     json_error_t why;
     *root = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &why);
     if (!*root)
-        return json_error_code(&why) == json_error_out_of_memory
-                   ? oct_nomem(err)
-                   : oct_fail(err, OCT_EMALFORMED, "%s:%d:%d: %s", label, why.line, why.column, why.text);
+        return refuse(&why, label, err);
     if (json_is_object(*root))
         return OCT_OK;
     oct_tree_free(*root);
     *root = NULL;
     return oct_fail(err, OCT_EMALFORMED, "%s: not a JSON object", label);
+}
+
+oct_status oct_tree_check(const char *text, size_t size, const char *label, oct_err *err)
+{
+    json_error_t why;
+    json_t *root = json_loadb(text, size, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &why);
+    const bool fine = root || json_error_code(&why) == json_error_null_byte_in_key;
+    json_decref(root);
+    return fine ? OCT_OK : refuse(&why, label, err);
 }
 
 void oct_tree_free(oct_tree *root)
@@ -90,6 +104,11 @@ oct_status oct_tree_parse(const char *text, size_t size, const char *label, oct_
     oct_fail(err, OCT_EUNSUPPORTED, "%s: this build cannot read JSON", label);
     oct_hint(err, "build with jansson (meson configure -Djansson=enabled)");
     return OCT_EUNSUPPORTED;
+}
+
+oct_status oct_tree_check(const char *text, size_t size, const char *label, oct_err *err)
+{
+    return oct_tree_parse(text, size, label, &(oct_tree *){ NULL }, err);
 }
 
 void oct_tree_free(oct_tree *root)

@@ -12,6 +12,9 @@ typedef struct json_t oct_tree;
  * OCT_EUNSUPPORTED without jansson. */
 oct_status oct_tree_parse(const char *text, size_t size, const char *label, oct_tree **root, oct_err *err);
 void oct_tree_free(oct_tree *root); /* NULL allowed */
+/* The same errors for a text that is no JSON of any kind: it may be a list, names may repeat, and from a name with
+ * U+0000 on nothing is looked at. */
+oct_status oct_tree_check(const char *text, size_t size, const char *label, oct_err *err);
 
 bool oct_tree_is_object(const oct_tree *t);
 bool oct_tree_is_list(const oct_tree *t);

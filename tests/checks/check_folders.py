@@ -320,6 +320,31 @@ def mistakes(check):
     (source / "again.json").unlink()
 
 
+def broken(check):
+    """Configurations and tokenizers that are broken before: a line names each and says why, and the folder is made with them as they are."""
+    words = {"unk_token": "<unk>", "vocab": {"<unk>": 0, "b": 1}}
+    cases = {  # file: (its text, what is said of it; None: nothing, as loaders read it)
+        "transformers.js": {"tokenizer.json": (None, ":"), "config.json": ('{"model_type": "gpt2",', "1:"), "special_tokens_map.json": ("", "the file is empty"),
+                            "vocab.json": ('{"a": 1, "a": 2, "n": [Infinity]}', "Infinity"), "added_tokens.json": ('[1, 2]', None), "twice.json": ('{"a": 1, "a": 2}', None),
+                            "nul.json": ('{"\\u0000": 1, "a": "\\u0000"}', None), "notes.txt": ("{", None)},
+        "genai": {"tokenizer.json": (json.dumps({"model": {"type": "BPE", **words, "merges": ["q b"]}}), "q"), "tokenizer_config.json": ("{}}", "1:3")},
+        "sentence-transformers": {"tokenizer.json": (json.dumps({"model": {"type": "of another program", **words}}), None), "modules.json": ("[{]", "1:3")}}
+    for kind, given in cases.items():
+        source, new = check.folder / f"broken.{kind}", check.folder / f"broken.{kind}.new"
+        shutil.copytree(check.folder / kind, source)
+        for name, (text, _) in given.items():
+            whole = (check.folder / kind / name).read_text() if text is None else text
+            (source / name).write_text(whole[:len(whole) // 2] if text is None else whole, encoding="utf-8")
+        for more in (["--dry-run"], []):
+            done = call(check, source, "-o", new, "--json", check.folder / "broken.json", *more)
+            said = {w.split(": ")[0]: w for w in json.loads((check.folder / "broken.json").read_text())["warnings"]}
+            want = {name: why for name, (_, why) in given.items() if why}
+            check.hold(f"broken: {kind} {more}: what is said", done.returncode == 0 and said.keys() == want.keys() and
+                       all(f"{w}" in done.stderr and "copied as it is" in w and want[n] in w for n, w in said.items()), f"{done.returncode} {done.stderr}")
+            check.hold(f"broken: {kind} {more}: no place", str(check.folder) not in str(said), str(said))
+        check.hold(f"broken: {kind}: as they were", all((new / name).read_bytes() == (source / name).read_bytes() for name in given))
+
+
 def cache(check):
     """A snapshot in the cache of Hugging Face has links to blobs."""
     for kind in ("sentence-transformers", "external", "shared"):
@@ -601,7 +626,7 @@ def tutorial(check):
 def main():
     args = options(__doc__).parse_args()
     with Checker(args) as check:
-        for part in (kinds, configuration, sharing, floats, texts, samples, audits, again, mistakes, cache, killed, loaders, tutorial):
+        for part in (kinds, configuration, sharing, floats, texts, samples, audits, again, mistakes, broken, cache, killed, loaders, tutorial):
             part(check)
         return check.finish()
 

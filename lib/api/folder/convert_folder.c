@@ -75,16 +75,6 @@ oct_status oct_folder_samples(const oct_folder *f, const oct_folder_model *m, co
     return OCT_OK;
 }
 
-static oct_status warn(oct_folder_job *j, const char *file, const char *text, oct_err *err)
-{
-    const char *line = oct_arena_printf(j->arena, "%s: %s", file, text);
-    if (!line || !OCT_GROW(j->arena, j->warning, j->n_warning, j->cap_warning))
-        return oct_nomem(err);
-    j->warning[j->n_warning++] = line;
-    oct_say(j->h->voice, OCT_NOTE_WARNING, "%s", line);
-    return OCT_OK;
-}
-
 /* ---- what becomes of each file ---- */
 
 static oct_status name_result(const oct_folder_job *j, oct_made_model *d, oct_err *err)
@@ -225,10 +215,13 @@ static oct_status plan(oct_folder_job *j, oct_err *err)
             continue;
         if (!OCT_GROW(j->arena, j->other, j->n_other, j->cap_other))
             return oct_nomem(err);
-        j->other[j->n_other++] = plan_other(j, file);
+        oct_other_file *o = &j->other[j->n_other++];
+        *o = plan_other(j, file);
+        OCT_TRY(oct_new_folder_examine(j, o, err));
     }
     for (size_t i = 0; i < j->f.n_unknown; i++)
-        OCT_TRY(warn(j, j->f.unknown[i]->path, "no line of the recipe names this model: it is left out", err));
+        OCT_TRY(oct_new_folder_warn(j, j->f.unknown[i]->path, "no line of the recipe names this model: it is left out",
+                                    err));
     return OCT_OK;
 }
 
@@ -347,7 +340,7 @@ static oct_status make_models(oct_folder_job *j, oct_err *err)
 
 static oct_status note_missing(void *arg, const char *text, oct_err *err)
 {
-    return warn(arg, "configuration", text, err);
+    return oct_new_folder_warn(arg, "configuration", text, err);
 }
 
 static oct_status check_loaded(oct_folder_job *j, oct_made_model *d, oct_model *source, oct_model *made_model,

@@ -3,7 +3,9 @@
 
 #include "base/io.h"
 #include "base/json_tree.h"
+#include "data/text/tokenizer.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 char *oct_new_folder_at(const oct_folder_job *j, const char *path)
@@ -11,7 +13,58 @@ char *oct_new_folder_at(const oct_folder_job *j, const char *path)
     return oct_arena_printf(j->arena, "%s/%s", j->staging ? oct_scratch_path(j->staging) : j->f.listing.folder, path);
 }
 
-/* Goals are for models that have samples. */
+oct_status oct_new_folder_warn(oct_folder_job *j, const char *file, const char *text, oct_err *err)
+{
+    const char *line = oct_arena_printf(j->arena, "%s: %s", file, text);
+    if (!line || !OCT_GROW(j->arena, j->warning, j->n_warning, j->cap_warning))
+        return oct_nomem(err);
+    j->warning[j->n_warning++] = line;
+    oct_say(j->h->voice, OCT_NOTE_WARNING, "%s", line);
+    return OCT_OK;
+}
+
+/* ---- what is broken already ---- */
+
+static oct_status check_text(const char *path, oct_err *err)
+{
+    oct_map map;
+    OCT_TRY(oct_map_open(&map, path, err));
+    const oct_status s = map.size ? oct_tree_check((const char *)map.data, map.size, path, err)
+                                  : oct_fail(err, OCT_EMALFORMED, "%s: the file is empty", path);
+    oct_map_close(&map);
+    return s;
+}
+
+static oct_status check_tokenizer(const char *path, oct_err *err)
+{
+    oct_tokenizer *t = NULL;
+    const oct_status s = oct_tokenizer_open(path, &t, err);
+    oct_tokenizer_close(t);
+    return s;
+}
+
+oct_status oct_new_folder_examine(oct_folder_job *j, oct_other_file *o, oct_err *err)
+{
+    const char *path = oct_listing_at(&j->f.listing, o->file->path, j->arena);
+    oct_err fault = OCT_ERR_INIT;
+    if (!path)
+        return oct_nomem(err);
+    if (o->why || fnmatch("*.json", path, 0) != 0)
+        return OCT_OK;
+    oct_status s = check_text(path, &fault);
+    if (s == OCT_OK && strcmp(oct_path_base(path), "tokenizer.json") == 0)
+        s = check_tokenizer(path, &fault);
+    if (s != OCT_EMALFORMED)
+        return s == OCT_EUNSUPPORTED ? OCT_OK : s == OCT_OK ? s : oct_fail(err, s, "%s", fault.text);
+    const size_t n = strlen(path);
+    const char *why = strncmp(fault.text, path, n) == 0 ? fault.text + n + strspn(fault.text + n, ": ") : fault.text;
+    const char *text = oct_arena_printf(j->arena, "it is broken, and copied as it is (%s)", why);
+    o->what = "copied";
+    return text ? oct_new_folder_warn(j, o->file->path, text, err) : oct_nomem(err);
+}
+
+/* ---- files ---- */
+
 oct_status oct_new_folder_copy(const oct_folder_job *j, const oct_listed *file, const char *text, size_t size,
                                oct_err *err)
 {

@@ -48,6 +48,11 @@ char *oct_new_folder_at(const oct_folder_job *j, const char *path);
 /* Copies a file, or writes a text in its place unless that is NULL. */
 oct_status oct_new_folder_copy(const oct_folder_job *j, const oct_listed *file, const char *text, size_t size,
                                oct_err *err);
+/* A line of the report, and at once for who looks on. */
+oct_status oct_new_folder_warn(oct_folder_job *j, const char *file, const char *text, oct_err *err);
+/* Warns of a file that is copied or amended and that its loader cannot read: JSON that is cut short, a tokenizer whose
+ * parts do not fit. The folder is made all the same, since not every loader reads every file. */
+oct_status oct_new_folder_examine(oct_folder_job *j, oct_other_file *o, oct_err *err);
 /* Copies and amends what is no model. */
 oct_status oct_new_folder_add_others(oct_folder_job *j, oct_err *err);
 /* new_folder_data.c: gives results the files of external data that the loader wants. */
