@@ -103,7 +103,7 @@ TEST(bytes_that_stay_float)
     net_output(g, NET_NODE(g, "MatMul", "mul", "y", x, net_random(g, "w", "15,10", 3)));
     net_output(g, NET_NODE(g, "Neg", "neg", "v", net_random(g, "few", "10", 4)));
     net_output(g, NET_NODE(g, "DequantizeLinear", "dq", "r", q, net_random(g, "scales", "500", 5)));
-    GOOD(oct_float_bytes_find(g, 10000, a, &list, &n, err));
+    GOOD(oct_float_bytes_find(g, 10000, false, a, &list, &n, err));
     assert_int_equal(n, 2);
     assert_true(list[0].bytes == 5200 && list[0].n == 2 && list[1].bytes == 600 && list[1].n == 1);
     assert_true(fabs(list[0].share - 0.52) < 1e-12 && fabs(list[1].share - 0.06) < 1e-12);
@@ -116,10 +116,24 @@ TEST(bytes_that_stay_float)
     assert_string_equal(oct_buf_str(&b),
                         "58 % of its bytes are float: Gather (table, small: its table is small), MatMul (w)");
     oct_buf_free(&b);
-    GOOD(oct_float_bytes_find(g, 1000000, a, &list, &n, err));
+    GOOD(oct_float_bytes_find(g, 1000000, false, a, &list, &n, err));
     assert_int_equal(n, 0);
     oct_float_bytes_text(list, n, &b);
     assert_string_equal(oct_buf_str(&b), "");
+    oct_buf_free(&b);
+    const uint16_t none[1000] = {
+        0
+    }; /* of 16 bits, which count where they were not asked for, by what reads them cast */
+    const int half = NET_NODE(g, "Cast", "widen", "wide", net_const(g, "half", OCT_F16, "100,10", none));
+    net_output(g, NET_NODE(g, "Gather", "pick16", "p", half, i));
+    net_output(g, NET_NODE(g, "MatMul", "mul16", "z", x, net_const(g, "w16", OCT_BF16, "15,10", none)));
+    GOOD(oct_float_bytes_find(g, 10000, false, a, &list, &n, err));
+    assert_true(n == 2 && list[0].bytes == 5200 && list[1].bytes == 600);
+    GOOD(oct_float_bytes_find(g, 10000, true, a, &list, &n, err));
+    assert_true(n == 2 && list[0].bytes == 7200 && list[1].bytes == 900);
+    oct_float_bytes_text(list, n, &b); /* a twentieth of 8140 bytes: w, of 600, and not w16, of 300 */
+    assert_string_equal(oct_buf_str(&b),
+                        "81 % of its bytes are float: Gather (table, small, half), MatMul (w and others)");
     oct_buf_free(&b);
     oct_arena_destroy(a);
     oct_graph_destroy(g);

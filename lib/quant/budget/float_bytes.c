@@ -8,16 +8,17 @@
 
 enum { MOST_NAMED = 3 };
 
-/* A constant that takes OCT_FLOAT_BYTES_SHARE of the file alone. */
-typedef struct large {
+typedef struct constant {
     const char *op, *name;
-} large;
+    uint64_t bytes;
+} constant;
 
 typedef struct adding {
     oct_arena *arena;
-    uint64_t file;
-    large *large;
-    size_t n_large, room_large;
+    bool halves;
+    uint64_t sum;
+    constant *constant;
+    size_t n_constant, room_constant;
     oct_float_bytes *list;
     size_t n, room;
 } adding;
@@ -48,11 +49,10 @@ static oct_status add(adding *a, const oct_graph *g, int reader, const char *nam
         x->largest = name;
         x->reader = reader >= 0 ? oct_node_label(g, reader) : NULL;
     }
-    if (!a->file || (double)bytes < OCT_FLOAT_BYTES_SHARE * (double)a->file)
-        return OCT_OK;
-    if (!OCT_GROW(a->arena, a->large, a->n_large, a->room_large))
+    if (!OCT_GROW(a->arena, a->constant, a->n_constant, a->room_constant))
         return oct_nomem(err);
-    a->large[a->n_large++] = (large){ op, name };
+    a->constant[a->n_constant++] = (constant){ op, name, bytes };
+    a->sum += bytes;
     return OCT_OK;
 }
 
@@ -69,6 +69,21 @@ static const oct_graph *first_reader(const oct_graph *g, int v, int *node)
     return g;
 }
 
+/* The same, where a constant that is stored in another type is read. */
+static const oct_graph *first_real_reader(const oct_graph *g, int v, int *node)
+{
+    const oct_graph *at = first_reader(g, v, node);
+    while (*node >= 0 && oct_op_of(at, *node) && oct_op_of(at, *node)->converts && at->node[*node].out[0] >= 0 &&
+           at->value[at->node[*node].out[0]].n_uses)
+        at = first_reader(at, at->node[*node].out[0], node);
+    return at;
+}
+
+static bool is_counted(const adding *a, oct_dtype t)
+{
+    return t == OCT_F32 || t == OCT_F64 || (a->halves && (t == OCT_F16 || t == OCT_BF16));
+}
+
 static oct_status add_graph(adding *a, const oct_graph *g, oct_err *err)
 {
     for (size_t v = 0; v < g->n_value; v++) {
@@ -76,10 +91,10 @@ static oct_status add_graph(adding *a, const oct_graph *g, oct_err *err)
         const oct_tensor *t = x->dead || x->outer >= 0 || (x->producer >= 0 && g->node[x->producer].n_in > 0)
                                   ? NULL
                                   : x->constant; /* once, where the file has it */
-        if (!t || (t->dtype != OCT_F32 && t->dtype != OCT_F64))
+        if (!t || !is_counted(a, t->dtype))
             continue;
         int reader;
-        const oct_graph *at = first_reader(g, (int)v, &reader);
+        const oct_graph *at = first_real_reader(g, (int)v, &reader);
         if (reader < 0 || reads_reals(at, reader))
             OCT_TRY(add(a, at, reader, x->name, (uint64_t)t->count * (uint64_t)oct_dtype_bits(t->dtype) / 8, err));
     }
@@ -95,14 +110,15 @@ static int by_bytes(const void *a, const void *b)
     return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : strcmp(x->op, y->op);
 }
 
-/* The names of an operator's constants that are large alone, and whether there are others. */
+/* The names of an operator's constants that take much of all float bytes, and whether there are others. */
 static oct_status name(const adding *a, oct_float_bytes *x, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
     size_t named = 0;
-    for (size_t i = 0; i < a->n_large; i++)
-        if (strcmp(a->large[i].op, x->op) == 0)
-            oct_buf_printf(&b, "%s%s", named++ ? ", " : "", a->large[i].name);
+    for (size_t i = 0; i < a->n_constant; i++)
+        if (strcmp(a->constant[i].op, x->op) == 0 &&
+            (double)a->constant[i].bytes >= OCT_FLOAT_BYTES_SHARE * (double)a->sum)
+            oct_buf_printf(&b, "%s%s", named++ ? ", " : "", a->constant[i].name);
     if (!named)
         oct_buf_printf(&b, "%s", x->largest);
     if (x->n > (named ? named : 1))
@@ -112,10 +128,10 @@ static oct_status name(const adding *a, oct_float_bytes *x, oct_err *err)
     return x->names ? OCT_OK : oct_nomem(err);
 }
 
-oct_status oct_float_bytes_find(const oct_graph *g, uint64_t file, oct_arena *arena, oct_float_bytes **list, size_t *n,
-                                oct_err *err)
+oct_status oct_float_bytes_find(const oct_graph *g, uint64_t file, bool halves, oct_arena *arena,
+                                oct_float_bytes **list, size_t *n, oct_err *err)
 {
-    adding a = { .arena = arena, .file = file };
+    adding a = { .arena = arena, .halves = halves };
     OCT_TRY(add_graph(&a, g, err));
     if (a.n)
         qsort(a.list, a.n, sizeof *a.list, by_bytes);

@@ -17,15 +17,15 @@ typedef struct oct_float_bytes {
     const char *largest; /* the name of the largest one */
     uint64_t most;       /* its bytes */
     const char *reader;  /* the name of the node that reads it first; NULL: none does */
-    const char *names;   /* those that take OCT_FLOAT_BYTES_SHARE alone, or else the largest one */
+    const char *names;   /* those that take OCT_FLOAT_BYTES_SHARE of all float bytes, or else the largest one */
     const char *why;     /* why that node stayed float, or NULL; the caller sets it, for nodes that are no layers */
 } oct_float_bytes;
 
 /* Finds the operators in g, which is written to a file of so many bytes, and in the graphs that its nodes hold, whose
- * constants of 32 and 64-bit floats take OCT_FLOAT_BYTES_SHARE of it or more, the most first. Scales and what else
- * belongs to integers is not counted. The list is in arena, names belong to g. */
-oct_status oct_float_bytes_find(const oct_graph *g, uint64_t file, oct_arena *arena, oct_float_bytes **list, size_t *n,
-                                oct_err *err);
+ * constants of 32 and 64-bit floats, and with halves of 16-bit ones, take OCT_FLOAT_BYTES_SHARE of it or more, the most
+ * first. Scales and what else belongs to integers is not counted. The list is in arena, names belong to g. */
+oct_status oct_float_bytes_find(const oct_graph *g, uint64_t file, bool halves, oct_arena *arena,
+                                oct_float_bytes **list, size_t *n, oct_err *err);
 /* Appends "41 % of its bytes are float: Gather (wte: its table is small), Conv (conv1.weight and others)" for every
  * report; nothing if n is 0. */
 void oct_float_bytes_text(const oct_float_bytes *list, size_t n, oct_buf *out);

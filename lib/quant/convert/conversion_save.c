@@ -148,7 +148,8 @@ oct_status oct_conversion_make(oct_conversion *c, const char *output, const char
     OCT_TRY(count_bytes(c, output, &c->size_after, err));
     if (c->o.job.scheme == OCT_SCHEME_FLOAT)
         return OCT_OK;
-    OCT_TRY(oct_float_bytes_find(m->graph, c->size_after, c->arena, &c->floats, &c->n_floats, err));
+    const bool halves = !oct_scheme_is_half(c->o.job.scheme); /* else they are what was asked for */
+    OCT_TRY(oct_float_bytes_find(m->graph, c->size_after, halves, c->arena, &c->floats, &c->n_floats, err));
     for (size_t i = 0; i < c->n_floats; i++)
         c->floats[i].why = why_float(c, c->floats[i].reader);
     return OCT_OK;
