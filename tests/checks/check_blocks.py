@@ -87,6 +87,44 @@ def dequantized(check, path, data):
     check.hold("without it activations are rounded", sqnr(ours, plain) < 60, f"{sqnr(ours, plain):.1f} dB")
 
 
+def conformer(path, width=96, layers=2):
+    """Of the shape of a conformer's convolution modules: pointwise, gate, depthwise, pointwise, between Transposes."""
+    net = Net(6)
+    x = net.node("Transpose", ["x"], "first", perm=[0, 2, 1])
+    for i in range(layers):
+        a = net.node("Conv", [x, net.const(f"u{i}", 2 * width, width, 1, scale=0.1), net.const(f"ub{i}", 2 * width)], f"up{i}")
+        half, gate = (net.node("Slice", [a, *(net.const(f"{c}{n}{i}", value=np.array([v], np.int64)) for n, v in (("from", at), ("to", at + width), ("axis", 1)))], f"{c}{i}")
+                      for c, at in (("half", 0), ("gate", width)))
+        b = net.node("Mul", [half, net.node("Sigmoid", [gate], f"open{i}")], f"gated{i}")
+        c = net.node("Conv", [b, net.const(f"d{i}", width, 1, 5, scale=0.5)], f"deep{i}", group=width, pads=[2, 2])
+        x = net.node("Add", [x, net.node("Conv", [c, net.const(f"p{i}", width, width, 1, scale=0.1), net.const(f"pb{i}", width)], f"down{i}")], f"sum{i}")
+    net.node("Transpose", [x], "y", perm=[0, 2, 1])
+    return net.save(path, [1, ROWS, width])
+
+
+def pointwise(check):
+    """Pointwise convolutions in blocks, in ONNX Runtime; their errors are those of the same layers of the float model."""
+    path, rng = check.folder / "conformer.onnx", np.random.default_rng(9)
+    conformer(path)
+    data = [rng.standard_normal((1, ROWS, 96)).astype(np.float32) for _ in range(6)]
+    real = run_ort(str(path), data)
+    np.save(check.folder / "c.npy", np.concatenate(data))
+    for form in (["--bits", "4"], ["--bits", "4", "--data", check.folder / "c.npy"], ["--bits", "8", "--format", "qdq"], ["--bits", "8"]):
+        out, what = check.folder / "conformer4.onnx", " ".join(map(str, form[:3]))
+        check.convert(path, out, "--scheme", "weight-only", *form)
+        kinds = [n.op_type for n in onnx.load(out).graph.node]
+        check.hold(f"pointwise {what}: four products, the others stay", (kinds.count("MatMulNBits") or kinds.count("MatMul"), kinds.count("Conv")) == (4, 2), str(kinds))
+        theirs, ours = run_ort(str(out), data), check.run_ours(out, data)
+        least = 38 if "8" in form else 15
+        check.hold(f"pointwise {what}: ONNX Runtime", least < sqnr(real, theirs) < 60, f"{sqnr(real, theirs):.1f} dB")
+        check.hold(f"pointwise {what}: as here", sqnr(theirs, ours) > 90, f"{sqnr(theirs, ours):.1f} dB")
+    check.hold("pointwise: a fourth of the bytes", out.stat().st_size < 0.4 * path.stat().st_size, f"{out.stat().st_size} {path.stat().st_size}")
+    report = check.folder / "pairs.json"
+    subprocess.run([check.qeval, path, out, "--data", check.folder / "c.npy", "--no-latency", "-v", "--json", report], capture_output=True, check=True)
+    worst = {layer["name"]: layer["sqnr_db"] for layer in json.loads(report.read_text())["models"][-1]["layers"] if layer["sqnr_db"] is not None}
+    check.hold("pointwise: layers are compared in one order of dimensions", len(worst) > 10 and min(worst.values()) > 30, str(worst))
+
+
 def main():
     args = options(__doc__).parse_args()
     rng = np.random.default_rng(8)
@@ -97,6 +135,7 @@ def main():
         for form in FORMS:
             compare(check, path, data, form)
         dequantized(check, path, data)
+        pointwise(check)
         return check.finish()
 
 

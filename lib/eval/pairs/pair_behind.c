@@ -149,8 +149,7 @@ static bool read_alike(const pair_search *s, int real, int other, int *steps)
     return false;
 }
 
-/* The value after all affine functions that follow this one. */
-static int behind_affine(const oct_graph *g, int value)
+int pair_behind_affine(const oct_graph *g, int value)
 {
     int next;
     for (int i = 0; i < MOST_ADVANCES && next_behind(g, value, &next) == AFFINE; i++)
@@ -162,8 +161,8 @@ void pair_advance(const pair_search *s, bool folded, int *real, int *other)
 {
     int f = *real, q = *other, next;
     if (folded) {
-        *real = f = behind_affine(s->g[PAIR_REAL], f);
-        *other = q = behind_affine(s->g[PAIR_OTHER], q);
+        *real = f = pair_behind_affine(s->g[PAIR_REAL], f);
+        *other = q = pair_behind_affine(s->g[PAIR_OTHER], q);
     }
     for (int i = 0; i < MOST_ADVANCES; i++) {
         const behind kf = next_behind(s->g[PAIR_REAL], f, &next);

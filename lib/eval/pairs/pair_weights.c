@@ -239,6 +239,21 @@ static oct_status find_nearest(const pair_search *s, int other, int *best, bool 
     return OCT_OK;
 }
 
+/* Where one layer has its channels behind the batch and the other at the end, as a pointwise convolution and the product
+ * that it was made: the order of the other's dimensions. */
+static const pair_way *order_of(const pair_search *s, int f, int q, pair_way *way)
+{
+    const bool first = oct_op_of(s->g[PAIR_REAL], f)->weights.kernel,
+               other_first = oct_op_of(s->g[PAIR_OTHER], q)->weights.kernel;
+    const int rank = s->g[PAIR_REAL]->value[s->g[PAIR_REAL]->node[f].out[0]].shape.rank;
+    if (first == other_first || rank < 3)
+        return NULL;
+    *way = (pair_way){ .rank = rank };
+    for (int i = 1; i < rank; i++)
+        way->at[i] = first ? (i == rank - 1 ? 1 : i + 1) : (i == 1 ? rank - 1 : i - 1);
+    return way;
+}
+
 oct_status pair_by_weights(pair_search *s, bool *any, oct_err *err)
 {
     *any = false;
@@ -254,8 +269,13 @@ oct_status pair_by_weights(pair_search *s, bool *any, oct_err *err)
             continue;
         int x = s->g[PAIR_REAL]->node[f].out[0];
         s->taken[PAIR_REAL][f] = s->taken[PAIR_OTHER][q] = true;
-        pair_advance(s, folded, &x, &y);
-        pair_join(s, x, y, OCT_PAIR_WEIGHTS, NULL);
+        pair_way way;
+        const pair_way *order = order_of(s, f, q, &way);
+        if (order) /* what stands behind is transposed, but for the bias that a convolution has itself */
+            y = oct_layer_bias(s->g[PAIR_REAL], f) ? pair_behind_affine(s->g[PAIR_OTHER], y) : y;
+        else
+            pair_advance(s, folded, &x, &y);
+        pair_join(s, x, y, OCT_PAIR_WEIGHTS, order);
         *any = true;
     }
     return OCT_OK;

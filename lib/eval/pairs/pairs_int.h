@@ -45,6 +45,8 @@ bool pair_same_operator(const pair_search *s, int real, int other);
  * graph applies earlier. folded: some of the float graph's are folded into the weights of the other, so that values are
  * equal only after all affine functions. */
 void pair_advance(const pair_search *s, bool folded, int *real, int *other);
+/* The value after all affine functions that follow this one. */
+int pair_behind_affine(const oct_graph *g, int value);
 /* The node of graph k that computes a value, where nodes that round, cast, clamp, shift or scale it are passed over;
  * -1: there is none, or the node scales integers. */
 int pair_layer_of(const pair_search *s, int k, int value);

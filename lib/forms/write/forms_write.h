@@ -132,4 +132,13 @@ bool oct_may_transpose_product(const oct_graph *g, int node);
  * must be pruned. */
 oct_status oct_transpose_product(oct_graph *g, int node, int *turned, oct_err *err);
 
+#define OCT_POINTWISE_BECOMES "MatMul"
+/* Whether a node is a Conv that multiplies the channels of each position by one constant float32 matrix, with data of
+ * known rank. */
+bool oct_is_pointwise(const oct_graph *g, int node);
+/* Rewrites such a node as a MatMul, between Transposes that make the channels the last dimension and undo it; where the
+ * graph has these already, they are passed by. last: by value that existed before the first such call, the value with
+ * its channels last; else 0. Nodes that are no longer used must be pruned. */
+oct_status oct_pointwise_product(oct_graph *g, int node, int *last, oct_err *err);
+
 #endif

@@ -40,6 +40,7 @@ static oct_status turned_value(oct_graph *g, int v, int *turned, oct_err *err)
     d[rank - 2] = g->value[v].shape.d[rank - 1];
     d[rank - 1] = g->value[v].shape.d[rank - 2];
     OCT_TRY(oct_edit_value(g, g->value[v].name, "_turned", OCT_F32, -1, turned, err));
+    g->value[*turned].own_type = g->value[v].own_type;
     return oct_graph_set_shape(g, *turned, rank, d, err);
 }
 

@@ -37,6 +37,8 @@ oct_status oct_transpose_products(oct_qjob *j, bool *any, oct_err *err);
 bool oct_is_left_product(const oct_qjob *j, int node);
 /* The reason why such a product cannot be rewritten, or would not gain from it; NULL: it can. */
 const char *oct_no_turn(const oct_qjob *j, int node);
+/* Why a convolution was not made a product with weights in blocks. */
+const char *oct_no_pointwise(const oct_qjob *j, int node);
 
 /* unfold_constants.c: replaces constants that folding made by the nodes that compute them, where that makes the file
  * smaller. Called when everything is decided, before annotating. g: the job's graph or a copy of it. *n, *saved: as

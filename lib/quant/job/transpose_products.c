@@ -1,4 +1,8 @@
-/* Rewrites products whose constant is the first factor, W X, as X^T W^T with a Transpose before and after. This is done
+/* Rewrites products so that a constant matrix is the second factor of a MatMul.
+ *
+ * Pointwise convolutions become products of channels that are last, if their weights will be in blocks.
+ *
+ * Products whose constant is the first factor, W X, become X^T W^T with a Transpose before and after. This is done
  * if they will be dynamic, because that form is fast: one operator in ONNX Runtime. MatMulInteger with W as the first
  * factor is not: its weights must be u8, and additional nodes convert its result to float. It is also done if the
  * weights will be in blocks, because MatMulNBits takes them only as the second factor. */
@@ -11,7 +15,7 @@
  * measurements with ONNX Runtime, from this limit on no number of columns between 16 and 1024 was slower than float. */
 #define LEAST_GAIN 48
 
-static bool pays(const oct_tensor *w)
+static bool pays(const oct_tensor *w) /* [m][k], and [1]... */
 {
     return (double)w->dims[0] * (double)w->dims[1] >= LEAST_GAIN * ((double)w->dims[0] + (double)w->dims[1]);
 }
@@ -76,14 +80,41 @@ const char *oct_no_turn(const oct_qjob *j, int id)
     return oct_constant_is_finite(j, n->in[0]) ? NULL : "its weights are not finite";
 }
 
+const char *oct_no_pointwise(const oct_qjob *j, int id)
+{
+    return oct_is_pointwise(j->g, id) && !pays(j->g->value[j->g->node[id].in[1]].constant)
+               ? "it multiplies each position by a small matrix, and as a product it would transpose more than it saves"
+               : "only products of matrices have weights in blocks";
+}
+
+/* The rule may be for the operator that it is now, unless it is for all or for this name. */
+static bool becomes_product(const oct_qjob *j, int id)
+{
+    const oct_policy_row *row = oct_row_of(j, id);
+    return row->scheme == OCT_SCHEME_WEIGHT_ONLY && (j->opts.scheme == OCT_SCHEME_WEIGHT_ONLY || row->named) &&
+           (row->named || !row->block) && oct_is_pointwise(j->g, id) &&
+           pays(j->g->value[j->g->node[id].in[1]].constant) && oct_constant_is_finite(j, j->g->node[id].in[1]) &&
+           oct_target_lists(j->opts.target, OCT_POINTWISE_BECOMES, OCT_TARGET_WEIGHT_ONLY);
+}
+
 oct_status oct_transpose_products(oct_qjob *j, bool *any, oct_err *err)
 {
-    int *turned = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *turned);
+    int *turned = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *turned),
+        *last = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *last);
     *any = false;
-    if (!turned)
+    if (!turned || !last)
         return oct_nomem(err);
     for (size_t i = 0; i < j->n_layer; i++) {
         const int id = j->layer[i];
+        if (becomes_product(j, id)) {
+            const char *name = j->g->node[id].name;
+            OCT_TRY(oct_pointwise_product(j->g, id, last, err));
+            if (j->opts.log && j->opts.log->change)
+                j->opts.log->change(j->opts.log->arg, "turn",
+                                    "the pointwise Conv is a MatMul now, of channels that are last", name);
+            *any = true;
+            continue;
+        }
         if (!is_turnable(j, id))
             continue;
         const char *name = j->g->node[id].name;

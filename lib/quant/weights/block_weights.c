@@ -144,7 +144,7 @@ const char *oct_no_blocks(const oct_qjob *j, int node)
     const oct_tensor *w = oct_layer_weights(j->g, node), *bias = oct_layer_bias(j->g, node);
     oct_weight_layout l = { 0 };
     if (!oct_op_of(j->g, node)->weights.blocks)
-        return "only products of matrices have weights in blocks";
+        return oct_no_pointwise(j, node);
     if (oct_is_left_product(j, node)) { /* the product could not be rewritten */
         const char *why = oct_no_turn(j, node);
         return why ? why : "its constant is the first factor";
