@@ -87,7 +87,7 @@ def dequantized(check, path, data):
     check.hold("without it activations are rounded", sqnr(ours, plain) < 60, f"{sqnr(ours, plain):.1f} dB")
 
 
-def conformer(path, width=96, layers=2):
+def conformer(path, width=144, layers=2):
     """Of the shape of a conformer's convolution modules: pointwise, gate, depthwise, pointwise, between Transposes."""
     net = Net(6)
     x = net.node("Transpose", ["x"], "first", perm=[0, 2, 1])
@@ -106,7 +106,7 @@ def pointwise(check):
     """Pointwise convolutions in blocks, in ONNX Runtime; their errors are those of the same layers of the float model."""
     path, rng = check.folder / "conformer.onnx", np.random.default_rng(9)
     conformer(path)
-    data = [rng.standard_normal((1, ROWS, 96)).astype(np.float32) for _ in range(6)]
+    data = [rng.standard_normal((1, ROWS, 144)).astype(np.float32) for _ in range(6)]
     real = run_ort(str(path), data)
     np.save(check.folder / "c.npy", np.concatenate(data))
     for form in (["--bits", "4"], ["--bits", "4", "--data", check.folder / "c.npy"], ["--bits", "8", "--format", "qdq"], ["--bits", "8"]):

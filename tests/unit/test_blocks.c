@@ -422,30 +422,33 @@ static void ints(oct_graph *g, const char *name, int n, int64_t v, int64_t v1, i
     GOOD(oct_node_set_ints(g, g->order[g->n_order - 1], name, (const int64_t[]){ v, v1, v2 }, n, err));
 }
 
-/* A pointwise convolution is a product of channels that are last, where its matrix is large; Transposes that do the same
- * already are passed by. Others say why not. */
+/* A pointwise convolution is a product of channels that are last, where its matrix is large; Transposes that do the
+ * same already are passed by. Others say why not. */
 TEST(pointwise_convolutions_are_products)
 {
-    static float real[8000], rounded[8000];
+    static float real[12000], rounded[12000];
     oct_graph *g = net_graph(17);
-    const int x = net_input(g, "x", OCT_F32, "2,3,96"), z = net_input(g, "z", OCT_F32, "1,96,3,4");
+    const int x = net_input(g, "x", OCT_F32, "2,3,128"), z = net_input(g, "z", OCT_F32, "1,128,3,4");
     const int first = NET_NODE(g, "Transpose", "first", "t", x);
     ints(g, "perm", 3, 0, 2, 1);
-    const int line = NET_NODE(g, "Conv", "line", "c", first, net_random(g, "wl", "120,96,1", 1), net_random(g, "bl", "120", 2));
+    const int line =
+        NET_NODE(g, "Conv", "line", "c", first, net_random(g, "wl", "160,128,1", 1), net_random(g, "bl", "160", 2));
     const int last = NET_NODE(g, "Transpose", "last", "l", line);
     ints(g, "perm", 3, 0, 2, 1);
     net_output(g, NET_NODE(g, "Relu", "relu", "y", last));
-    net_output(g, NET_NODE(g, "Conv", "plane", "p", z, net_random(g, "wp", "100,96,1,1", 3)));
-    net_output(g, NET_NODE(g, "Conv", "again", "q", z, net_random(g, "wq", "110,96,1,1", 4), net_random(g, "bq", "110", 5)));
-    net_output(g, NET_NODE(g, "Conv", "small", "s", z, net_random(g, "ws", "40,96,1,1", 6)));
-    net_output(g, NET_NODE(g, "Conv", "strided", "st", z, net_random(g, "wst", "100,96,1,1", 7)));
+    net_output(g, NET_NODE(g, "Conv", "plane", "p", z, net_random(g, "wp", "144,128,1,1", 3)));
+    net_output(g, NET_NODE(g, "Conv", "again", "q", z, net_random(g, "wq", "150,128,1,1", 4),
+                           net_random(g, "bq", "150", 5)));
+    net_output(g, NET_NODE(g, "Conv", "small", "s", z, net_random(g, "ws", "40,128,1,1", 6)));
+    net_output(g, NET_NODE(g, "Conv", "strided", "st", z, net_random(g, "wst", "144,128,1,1", 7)));
     ints(g, "strides", 2, 2, 1, 0);
-    net_output(g, NET_NODE(g, "Conv", "grouped", "gr", z, net_random(g, "wg", "192,48,1,1", 8)));
+    net_output(g, NET_NODE(g, "Conv", "grouped", "gr", z, net_random(g, "wg", "192,64,1,1", 8)));
     net_int(g, "group", 2);
-    net_output(g, NET_NODE(g, "Conv", "wide", "wi", z, net_random(g, "ww", "100,96,1,3", 9)));
+    net_output(g, NET_NODE(g, "Conv", "wide", "wi", z, net_random(g, "ww", "100,128,1,3", 9)));
     const size_t n = net_run(g, real, OCT_COUNT(real));
     work w = convert(g, (oct_qjob_opts){ .scheme = OCT_SCHEME_WEIGHT_ONLY, .bits = 8 }, NULL);
-    static const char *const products[] = { "line", "plane", "again" }, *const others[] = { "small", "strided", "grouped", "wide" };
+    static const char *const products[] = { "line", "plane", "again" }, *const others[] = { "small", "strided",
+                                                                                            "grouped", "wide" };
     for (size_t i = 0; i < OCT_COUNT(products); i++)
         assert_int_equal(layer(&w, products[i])->scheme, OCT_SCHEME_WEIGHT_ONLY);
     for (size_t i = 0; i < OCT_COUNT(others); i++) {
@@ -460,11 +463,20 @@ TEST(pointwise_convolutions_are_products)
     assert_true(net_error(real, rounded, n) < 0.02);
     assert_true(net_error(real, rounded, n) > 0);
     done(&w, g);
-    g = net_graph(17); /* in another scheme it stays */
-    net_output(g, NET_NODE(g, "Conv", "line", "c", net_input(g, "x", OCT_F32, "2,96,5"), net_random(g, "wl", "120,96,1", 1)));
-    w = convert(g, (oct_qjob_opts){ .scheme = OCT_SCHEME_DYNAMIC }, NULL);
-    assert_string_equal(layer(&w, "line")->op, "Conv");
-    done(&w, g);
+    for (int scheme = 0; scheme < 2; scheme++) { /* dynamic takes it as a product, too, and static does not */
+        g = net_graph(17);
+        net_output(g, NET_NODE(g, "Conv", "line", "c", net_input(g, "x", OCT_F32, "2,128,5"),
+                               net_random(g, "wl", "160,128,1", 1), net_random(g, "bl", "160", 2)));
+        const size_t count = net_run(g, real, OCT_COUNT(real));
+        w = convert(g, (oct_qjob_opts){ .scheme = scheme ? OCT_SCHEME_STATIC : OCT_SCHEME_DYNAMIC }, NULL);
+        assert_string_equal(layer(&w, "line")->op, scheme ? "Conv" : "MatMul");
+        assert_int_equal(layer(&w, "line")->scheme, scheme ? OCT_SCHEME_FLOAT : OCT_SCHEME_DYNAMIC);
+        GOOD(oct_qjob_rewrite(w.job, err));
+        assert_int_equal(net_count(g, "MatMulInteger"), !scheme);
+        assert_int_equal(net_run(g, rounded, OCT_COUNT(rounded)), count);
+        assert_true(net_error(real, rounded, count) < (scheme ? 1e-6 : 0.02));
+        done(&w, g);
+    }
 }
 
 /* A token model: a table, then products to logits (converted to 16 bits or not), and to keys that attention reads and

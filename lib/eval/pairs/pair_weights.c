@@ -239,8 +239,8 @@ static oct_status find_nearest(const pair_search *s, int other, int *best, bool 
     return OCT_OK;
 }
 
-/* Where one layer has its channels behind the batch and the other at the end, as a pointwise convolution and the product
- * that it was made: the order of the other's dimensions. */
+/* Where one layer has its channels behind the batch and the other at the end, as a pointwise convolution and the
+ * product that it was made: the order of the other's dimensions. */
 static const pair_way *order_of(const pair_search *s, int f, int q, pair_way *way)
 {
     const bool first = oct_op_of(s->g[PAIR_REAL], f)->weights.kernel,

@@ -1,6 +1,7 @@
 /* Rewrites products so that a constant matrix is the second factor of a MatMul.
  *
- * Pointwise convolutions become products of channels that are last, if their weights will be in blocks.
+ * Pointwise convolutions become products of channels that are last, if their weights will be in blocks, or if they are
+ * asked to be dynamic: ConvInteger takes twice the time of that form.
  *
  * Products whose constant is the first factor, W X, become X^T W^T with a Transpose before and after. This is done
  * if they will be dynamic, because that form is fast: one operator in ONNX Runtime. MatMulInteger with W as the first
@@ -14,10 +15,14 @@
 /* The Transposes take about as long as M + K products of each column, while integers save a part of M K. In
  * measurements with ONNX Runtime, from this limit on no number of columns between 16 and 1024 was slower than float. */
 #define LEAST_GAIN 48
+/* The same for convolutions, which compute on channels that are first without any: with 64 to 256 channels they
+ * took 1.1 to 1.5 times as long on 3136 positions. */
+#define LEAST_GAIN_CONV 64
 
-static bool pays(const oct_tensor *w) /* [m][k], and [1]... */
+static bool pays(const oct_tensor *w) /* [m][k], and of a convolution [1]... */
 {
-    return (double)w->dims[0] * (double)w->dims[1] >= LEAST_GAIN * ((double)w->dims[0] + (double)w->dims[1]);
+    const double m = (double)w->dims[0], k = (double)w->dims[1];
+    return m * k >= (w->rank > 2 ? LEAST_GAIN_CONV : LEAST_GAIN) * (m + k);
 }
 
 /* Whether a node should be dynamic, or would be without data. */
@@ -87,14 +92,18 @@ const char *oct_no_pointwise(const oct_qjob *j, int id)
                : "only products of matrices have weights in blocks";
 }
 
-/* The rule may be for the operator that it is now, unless it is for all or for this name. */
+/* A rule may be for the operator that it is now, unless it is for all or for this name. */
 static bool becomes_product(const oct_qjob *j, int id)
 {
     const oct_policy_row *row = oct_row_of(j, id);
-    return row->scheme == OCT_SCHEME_WEIGHT_ONLY && (j->opts.scheme == OCT_SCHEME_WEIGHT_ONLY || row->named) &&
-           (row->named || !row->block) && oct_is_pointwise(j->g, id) &&
-           pays(j->g->value[j->g->node[id].in[1]].constant) && oct_constant_is_finite(j, j->g->node[id].in[1]) &&
-           oct_target_lists(j->opts.target, OCT_POINTWISE_BECOMES, OCT_TARGET_WEIGHT_ONLY);
+    const bool blocks = row->scheme == OCT_SCHEME_WEIGHT_ONLY, dynamic = row->scheme == OCT_SCHEME_DYNAMIC;
+    const oct_target_form form = blocks ? OCT_TARGET_WEIGHT_ONLY : OCT_TARGET_DYNAMIC;
+    if (!(blocks || dynamic) || !(j->opts.scheme == row->scheme || row->named) || (row->block && !row->named) ||
+        !oct_is_pointwise(j->g, id) || !pays(j->g->value[j->g->node[id].in[1]].constant) ||
+        !oct_constant_is_finite(j, j->g->node[id].in[1]) ||
+        !oct_target_lists(j->opts.target, OCT_POINTWISE_BECOMES, form))
+        return false;
+    return blocks || !may_decide(j->g, j->g->node[id].out[0]);
 }
 
 oct_status oct_transpose_products(oct_qjob *j, bool *any, oct_err *err)
