@@ -261,6 +261,8 @@ bool oct_qjob_has_expert_blocks(const oct_qjob *j)
     bool any = false;
     for (size_t i = 0; i < j->g->n_order && !any; i++)
         any = oct_stores_expert_blocks(j, j->g->order[i]);
+    for (size_t i = 0; i < j->n_body && !any; i++)
+        any = oct_qjob_has_expert_blocks(j->body[i].job);
     return any;
 }
 

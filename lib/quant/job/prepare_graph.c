@@ -10,14 +10,18 @@
 
 /* The opset that the written form needs: DequantizeLinear supports channels from 13 and blocks from 21 on; Conv and
  * pooling support bfloat16 from 22 on. MatMulNBits belongs to a domain of its own. */
-/* Whether a layer of g multiplies by several matrices, whose blocks DequantizeLinear has. */
+/* Whether a layer of g, or of the graphs that its nodes hold, multiplies by several matrices, whose blocks
+ * DequantizeLinear has. */
 static bool has_several_matrices(const oct_graph *g)
 {
     bool any = false;
     for (size_t i = 0; i < g->n_order && !any; i++) {
         const oct_op *op = oct_op_of(g, g->order[i]);
         const oct_tensor *w = oct_layer_weights(g, g->order[i]);
+        const oct_graph *nested;
         any = op && (op->experts || (op->weights.blocks && w && w->rank > 2));
+        for (size_t k = 0; !any && (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++)
+            any = has_several_matrices(nested);
     }
     return any;
 }

@@ -5,6 +5,7 @@
 #include "base/pool.h"
 #include "base/stop.h"
 #include "eval/metrics/summary.h"
+#include "eval/pairs/pairs.h"
 #include "ops/core/small.h"
 #include "ops/nn/moe.h"
 #include "passes/match.h"
@@ -60,6 +61,8 @@ bool oct_has_expert_blocks(const oct_qjob *j)
     mixture m;
     for (size_t i = 0; i < j->g->n_order && !any; i++)
         any = describe(j, j->g->order[i], &m);
+    for (size_t i = 0; i < j->n_body && !any; i++)
+        any = oct_has_expert_blocks(j->body[i].job);
     return any;
 }
 
@@ -176,13 +179,14 @@ static oct_status round_expert(void *arg, size_t expert, size_t thread, oct_err 
 
 /* ---- a mixture ---- */
 
-/* Rows without a token are zeros. */
+/* Rows without a token are zeros, and so are the scores of a branch that a sample does not take. */
 static bool is_token(const mixture *m, size_t row)
 {
-    bool any = false;
-    for (int64_t i = 0; i < m->in[IN_X].depth && !any; i++)
-        any = m->in[IN_X].x[0][(size_t)i * OCT_BLOCK_ROWS + row] != 0;
-    return any;
+    bool any[2] = { false };
+    for (size_t k = 0; k < 2; k++)
+        for (int64_t i = 0; i < m->in[k].depth && !any[k]; i++)
+            any[k] = m->in[k].x[0][(size_t)i * OCT_BLOCK_ROWS + row] != 0;
+    return any[IN_X] && any[IN_ROUTER];
 }
 
 static oct_status choose(mixture *m, oct_err *err)
@@ -237,14 +241,20 @@ static oct_status copy_stored(oct_qjob *j, int id, mixture *m, qstored **to, oct
     return OCT_OK;
 }
 
-static oct_status round_mixture(oct_conversion *c, oct_block_inputs *b, oct_pool *pool, int id, mixture *m,
-                                const size_t name[2], oct_err *err)
+/* A node, and the indices of the names of its tokens and scores. */
+typedef struct site {
+    oct_qjob *j;
+    int node;
+    size_t name[2];
+} site;
+
+static oct_status round_mixture(oct_block_inputs *b, oct_pool *pool, const site *at, mixture *m, oct_err *err)
 {
     const int64_t depth[] = { m->w[0]->dims[2], m->w[0]->dims[0] };
     qstored *made;
-    OCT_TRY(copy_stored(c->job, id, m, &made, err));
+    OCT_TRY(copy_stored(at->j, at->node, m, &made, err));
     for (size_t k = 0; k < 2; k++) {
-        m->in[k] = (oct_block_input){ .name = &name[k], .n_names = 1, .axis = -1, .depth = depth[k] };
+        m->in[k] = (oct_block_input){ .name = &at->name[k], .n_names = 1, .axis = -1, .depth = depth[k] };
         if (!(m->in[k].x[0] = oct_calloc((size_t)depth[k] * OCT_BLOCK_ROWS, sizeof(float))))
             return oct_nomem(err);
     }
@@ -252,20 +262,19 @@ static oct_status round_mixture(oct_conversion *c, oct_block_inputs *b, oct_pool
     OCT_TRY(choose(m, err));
     OCT_TRY(oct_pool_try(pool, m->rule.experts, round_expert, m, err));
     made->sqnr = sqnr_of(m);
-    c->job->constants[id].stored = made;
+    at->j->constants[at->node].stored = made;
     return OCT_OK;
 }
 
-static oct_status round_all(oct_conversion *c, const int *node, size_t n, oct_block_inputs *b, oct_err *err)
+static oct_status round_all(oct_conversion *c, const site *sites, size_t n, oct_block_inputs *b, oct_err *err)
 {
     oct_pool *pool = oct_pool_create(c->o.job.threads);
     oct_status s = pool ? OCT_OK : oct_pool_fail(c->o.job.threads, err);
     for (size_t i = 0; i < n && s == OCT_OK; i++) {
-        const size_t name[2] = { 2 * i, 2 * i + 1 };
         mixture m;
         s = oct_stop_check(err);
-        if (s == OCT_OK && describe(c->job, node[i], &m)) {
-            s = round_mixture(c, b, pool, node[i], &m, name, err);
+        if (s == OCT_OK && describe(sites[i].j, sites[i].node, &m)) {
+            s = round_mixture(b, pool, &sites[i], &m, err);
             for (size_t k = 0; k < 2; k++)
                 oct_free(m.in[k].x[0]);
             oct_free(m.chosen);
@@ -275,27 +284,74 @@ static oct_status round_all(oct_conversion *c, const int *node, size_t n, oct_bl
     return s;
 }
 
+typedef struct finder {
+    oct_arena *arena;
+    const oct_graph *whole;
+    site *site;
+    const char **name;
+    size_t n, cap, n_name, cap_name;
+} finder;
+
+/* The graph in which a value is made as often as this graph runs: a branch has no inputs, and runs once with what is
+ * around it, if at all; a loop's body runs again and again. */
+static const oct_graph *frame_of(const oct_graph *g, int v)
+{
+    for (; g->value[v].outer >= 0; g = g->outer)
+        v = g->value[v].outer;
+    while (g->outer && !g->n_input)
+        g = g->outer;
+    return g;
+}
+
+/* The positions of tokens and scores correspond if both values are made as often, and nothing else has their names. */
+static bool correspond(const finder *f, const oct_graph *g, const oct_node *n)
+{
+    return frame_of(g, n->in[IN_X]) == frame_of(g, n->in[IN_ROUTER]) &&
+           oct_value_location_of(f->whole, oct_value_name(g, n->in[IN_X]), NULL).n <= 1 &&
+           oct_value_location_of(f->whole, oct_value_name(g, n->in[IN_ROUTER]), NULL).n <= 1;
+}
+
+static oct_status find_name(finder *f, const char *name, size_t *at, oct_err *err)
+{
+    for (*at = 0; *at < f->n_name && strcmp(f->name[*at], name) != 0;)
+        ++*at;
+    if (*at < f->n_name)
+        return OCT_OK;
+    if (!OCT_GROW(f->arena, f->name, f->n_name, f->cap_name))
+        return oct_nomem(err);
+    f->name[f->n_name++] = name;
+    return OCT_OK;
+}
+
+static oct_status find_sites(finder *f, oct_qjob *j, oct_err *err)
+{
+    mixture m;
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        const int id = j->g->order[i];
+        if (!describe(j, id, &m) || !correspond(f, j->g, &j->g->node[id]))
+            continue;
+        if (!OCT_GROW(f->arena, f->site, f->n, f->cap))
+            return oct_nomem(err);
+        site *at = &f->site[f->n++];
+        *at = (site){ .j = j, .node = id };
+        for (int k = 0; k < 2; k++)
+            OCT_TRY(find_name(f, oct_value_name(j->g, j->g->node[id].in[k]), &at->name[k], err));
+    }
+    for (size_t i = 0; i < j->n_body; i++)
+        OCT_TRY(find_sites(f, j->body[i].job, err));
+    return OCT_OK;
+}
+
 oct_status oct_round_experts(oct_conversion *c, oct_err *err)
 {
-    const oct_graph *g = c->job->g;
-    oct_arena *a = oct_arena_create();
-    int *node = a ? oct_arena_calloc(a, g->n_order + 1, sizeof *node) : NULL;
-    const char **name = a ? oct_arena_calloc(a, 2 * g->n_order + 1, sizeof *name) : NULL;
+    finder f = { .arena = oct_arena_create(), .whole = c->job->g };
     oct_block_inputs *b = NULL;
-    size_t n = 0;
-    mixture m;
-    oct_status s = node && name ? OCT_OK : oct_nomem(err);
-    for (size_t i = 0; s == OCT_OK && i < g->n_order; i++)
-        if (describe(c->job, g->order[i], &m)) {
-            for (int k = 0; k < 2; k++)
-                name[2 * n + (size_t)k] = oct_value_name(g, g->node[g->order[i]].in[k]);
-            node[n++] = g->order[i];
-        }
-    if (s == OCT_OK && n)
-        s = oct_block_inputs_open(c, name, 2 * n, &b, err);
-    if (s == OCT_OK && n)
-        s = round_all(c, node, n, b, err);
+    oct_status s = f.arena ? find_sites(&f, c->job, err) : oct_nomem(err);
+    if (s == OCT_OK && f.n)
+        s = oct_block_inputs_open(c, f.name, f.n_name, &b, err);
+    if (s == OCT_OK && f.n)
+        s = round_all(c, f.site, f.n, b, err);
     oct_block_inputs_close(b);
-    oct_arena_destroy(a);
+    oct_arena_destroy(f.arena);
     return s;
 }

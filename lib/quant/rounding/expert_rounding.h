@@ -5,7 +5,7 @@
 
 #include "quant/convert/convert.h"
 
-/* Whether the graph of the job has such a node, whose matrices are stored in blocks. */
+/* Whether the graph of the job, or of one of its bodies, has such a node, whose matrices are stored in blocks. */
 bool oct_has_expert_blocks(const oct_qjob *j);
 /* Rounds all of them on the inputs of the float model. Scales and zero points stay. Each node gets new stored weights
  * in the arena of the job; what it had is not changed. */
