@@ -420,6 +420,24 @@ TEST(lstm_stays_float)
     stop(&k, g);
 }
 
+/* The first output of a node may be absent. */
+TEST(first_output_absent)
+{
+    oct_graph *g = net_graph(14);
+    int last, node, x = net_input(g, "x", OCT_F32, "7,1,9");
+    const int in[] = { x, net_random(g, "w", "1,20,9", 1), net_random(g, "r", "1,20,5", 2) };
+    GOOD(oct_graph_add_node(g, "LSTM", "", "lstm", 3, 2, -1, &node, err));
+    for (int i = 0; i < 3; i++)
+        GOOD(oct_graph_set_input(g, node, i, in[i], err));
+    GOOD(oct_node_set_int(g, node, "hidden_size", HIDDEN, err));
+    GOOD(oct_graph_add_value(g, "last", OCT_UNDEFINED, &last, err));
+    GOOD(oct_graph_set_output(g, node, 1, last, err));
+    net_output(g, last);
+    work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_AUTO);
+    assert_int_equal(layer(&k, "lstm")->scheme, OCT_SCHEME_DYNAMIC);
+    stop(&k, g);
+}
+
 /* What the policy asks for gives way to what the target takes. */
 TEST(targets_choose_types_and_granularity)
 {

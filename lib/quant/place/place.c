@@ -58,8 +58,10 @@ static oct_status keep_clamps(oct_qjob *j, bool *any, oct_err *err)
     *any = false;
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
+        if (!j->node[id].absorbed)
+            continue;
         const qvalue *root = &j->value[oct_params_root(j, j->g->node[id].out[0])];
-        if (!j->node[id].absorbed || !(root->symmetric || root->apart))
+        if (!root->symmetric && !root->apart)
             continue;
         OCT_TRY(oct_keep_float(
             &j->constraints, id, OCT_FROM_PLACEMENT,
