@@ -168,7 +168,7 @@ static oct_status write_tensor(writing *w, const oct_tfl_tensor *t, size_t at, o
 {
     oct_flat *f = &w->f;
     size_t to[OCT_FLAT_SLOTS], n = 0;
-    oct_flat_field field[7];
+    oct_flat_field field[8];
     field[n++] = (oct_flat_field)OFFSET(OCT_TFL_TENSOR_SHAPE);
     field[n++] = (oct_flat_field)BYTE(OCT_TFL_TENSOR_TYPE, t->type);
     if (t->data)
@@ -176,6 +176,8 @@ static oct_status write_tensor(writing *w, const oct_tfl_tensor *t, size_t at, o
     field[n++] = (oct_flat_field)OFFSET(OCT_TFL_TENSOR_NAME);
     if (t->quant)
         field[n++] = (oct_flat_field)OFFSET(OCT_TFL_TENSOR_QUANTIZATION);
+    if (t->variable)
+        field[n++] = (oct_flat_field)BYTE(OCT_TFL_TENSOR_VARIABLE, 1);
     if (t->open >= 0)
         field[n++] = (oct_flat_field)OFFSET(OCT_TFL_TENSOR_SIGNATURE);
     field[n++] = (oct_flat_field)BYTE(OCT_TFL_TENSOR_HAS_RANK, 1);
@@ -194,16 +196,23 @@ static oct_status write_tensor(writing *w, const oct_tfl_tensor *t, size_t at, o
 static void write_operator(writing *w, const oct_tfl_operator *o, size_t at)
 {
     oct_flat *f = &w->f;
-    size_t to[OCT_FLAT_SLOTS];
+    size_t to[OCT_FLAT_SLOTS], n = 3;
     const int options = oct_tfl_code_options(o->code);
-    const oct_flat_field field[] = { NUMBER(OCT_TFL_OPERATOR_CODE, version_of(w, o)), OFFSET(OCT_TFL_OPERATOR_INPUTS),
-                                     OFFSET(OCT_TFL_OPERATOR_OUTPUTS), BYTE(OCT_TFL_OPERATOR_OPTIONS_TYPE, options),
-                                     OFFSET(OCT_TFL_OPERATOR_OPTIONS) };
-    oct_flat_point(f, at, oct_flat_table(f, field, options ? 5 : 3, to));
+    oct_flat_field field[6] = { NUMBER(OCT_TFL_OPERATOR_CODE, version_of(w, o)), OFFSET(OCT_TFL_OPERATOR_INPUTS),
+                                OFFSET(OCT_TFL_OPERATOR_OUTPUTS) };
+    if (options) {
+        field[n++] = (oct_flat_field)BYTE(OCT_TFL_OPERATOR_OPTIONS_TYPE, options);
+        field[n++] = (oct_flat_field)OFFSET(OCT_TFL_OPERATOR_OPTIONS);
+    }
+    if (o->n_within)
+        field[n++] = (oct_flat_field)OFFSET(OCT_TFL_OPERATOR_INTERMEDIATES);
+    oct_flat_point(f, at, oct_flat_table(f, field, n, to));
     oct_flat_point(f, to[OCT_TFL_OPERATOR_INPUTS], oct_flat_vector(f, o->in, (size_t)o->n_in, 4));
     oct_flat_point(f, to[OCT_TFL_OPERATOR_OUTPUTS], oct_flat_vector(f, o->out, (size_t)o->n_out, 4));
     if (options)
         oct_flat_point(f, to[OCT_TFL_OPERATOR_OPTIONS], oct_flat_table(f, o->field, o->n_fields, NULL));
+    if (o->n_within)
+        oct_flat_point(f, to[OCT_TFL_OPERATOR_INTERMEDIATES], oct_flat_vector(f, o->within, (size_t)o->n_within, 4));
 }
 
 /* The inputs or outputs as tensors, in order. */

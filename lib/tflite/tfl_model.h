@@ -33,6 +33,8 @@ typedef struct oct_tfl_operator {
     int version;
     int *in, *out; /* tensors; -1: absent */
     int n_in, n_out;
+    int *within; /* tensors that only tell scales of what it computes on the way */
+    int n_within;
     oct_flat_field field[OCT_TFL_FIELDS]; /* options other than their defaults */
     size_t n_fields;
     const char *custom; /* the name of what the schema does not have (code is CUSTOM); else NULL */

@@ -394,6 +394,7 @@ static oct_status read_operator(reading *r, const oct_flat_list *list, size_t i)
     o->custom = r->code[at].custom;
     OCT_TRY(read_indices(r, &t, OCT_TFL_OPERATOR_INPUTS, true, "input", &o->in, &o->n_in));
     OCT_TRY(read_indices(r, &t, OCT_TFL_OPERATOR_OUTPUTS, false, "output", &o->out, &o->n_out));
+    OCT_TRY(read_indices(r, &t, OCT_TFL_OPERATOR_INTERMEDIATES, true, "tensor within", &o->within, &o->n_within));
     return read_options(r, &t, o);
 }
 

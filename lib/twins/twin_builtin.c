@@ -34,6 +34,7 @@ const oct_twin_rule oct_twin_large[] = {
     { OCT_TFL_GELU, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_function_away },
     { OCT_TFL_EXP, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_function_away },
     { OCT_TFL_LOG, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_function_away },
+    { OCT_TFL_UNIDIRECTIONAL_SEQUENCE_LSTM, OCT_TWIN_INT8, oct_twin_lstm, &oct_twin_lstm_fixed },
     { 0, 0, NULL, NULL },
 };
 

@@ -19,6 +19,8 @@ typedef struct oct_twin_call {
     const oct_tfl_operator *op;
     const oct_twin_tensor *const *in, *const *out; /* NULL: absent */
     int n_in, n_out;
+    const oct_twin_tensor *const *within; /* as the operator's */
+    int n_within;
     oct_arena *scratch; /* of this operator alone */
 } oct_twin_call;
 

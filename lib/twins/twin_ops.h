@@ -59,6 +59,12 @@ OCT_TWIN_OPERATOR(oct_twin_softmax_float);
 /* of: exponentials in fixed point, by how far below the largest; -1: 0. */
 void oct_twin_exponentials(const oct_twin_call *c, int32_t of[256]);
 
+/* wide/twin_lstm.c: UNIDIRECTIONAL_SEQUENCE_LSTM; how: const struct oct_twin_lstm *. */
+OCT_TWIN_OPERATOR(oct_twin_lstm);
+OCT_TWIN_OPERATOR(oct_twin_lstm_real); /* of float32 */
+extern const struct oct_twin_lstm oct_twin_lstm_fixed,
+    oct_twin_lstm_table; /* logistic and tanh in fixed point, or by a table */
+
 /* twin_quantize.c: reals to int8 and back. */
 OCT_TWIN_OPERATOR(oct_twin_quantize_away); /* divided, half away from zero */
 OCT_TWIN_OPERATOR(oct_twin_quantize_even); /* times the reciprocal, half to even */

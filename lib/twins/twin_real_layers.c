@@ -228,6 +228,7 @@ const oct_twin_rule oct_twin_real_layers[] = {
     { OCT_TFL_TRANSPOSE_CONV, OCT_TWIN_REAL, transpose_conv, NULL },
     { OCT_TFL_FULLY_CONNECTED, OCT_TWIN_REAL, dense, NULL },
     { OCT_TFL_BATCH_MATMUL, OCT_TWIN_REAL, oct_twin_matmul_real, NULL },
+    { OCT_TFL_UNIDIRECTIONAL_SEQUENCE_LSTM, OCT_TWIN_REAL, oct_twin_lstm_real, NULL },
     { OCT_TFL_AVERAGE_POOL_2D, OCT_TWIN_REAL, pool, NULL },
     { OCT_TFL_MAX_POOL_2D, OCT_TWIN_REAL, pool, NULL },
     { OCT_TFL_MEAN, OCT_TWIN_REAL, reduce, NULL },

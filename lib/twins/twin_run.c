@@ -75,7 +75,9 @@ static oct_status prepare(oct_twin_run *r, size_t i, oct_err *err)
     const oct_tfl_operator *op = &r->m->op[i];
     oct_twin_call *c = &r->call[i];
     *c = (oct_twin_call){ .twin = r->twin, .op = op, .n_in = op->n_in, .n_out = op->n_out };
-    if (!(c->in = tensors(r, op->in, op->n_in)) || !(c->out = tensors(r, op->out, op->n_out)))
+    c->n_within = op->n_within;
+    if (!(c->in = tensors(r, op->in, op->n_in)) || !(c->out = tensors(r, op->out, op->n_out)) ||
+        !(c->within = tensors(r, op->within, op->n_within)))
         return oct_nomem(err);
     for (int k = 0; k < c->n_out; k++)
         if (!c->out[k] || c->out[k]->t->data)

@@ -40,7 +40,7 @@ void oct_twin_exponentials(const oct_twin_call *c, int32_t of[256])
     const oct_rescale by = oct_rescale_fixed(real);
     const int32_t least = -(int32_t)floor(31.0 * (1 << 26) / (double)(INT64_C(1) << (by.shift > 0 ? by.shift : 0)));
     for (int d = 0; d < 256; d++)
-        of[d] = -d < least ? -1 : oct_fixed_exp(oct_high_product(oct_shift_left(-d, by.shift), by.multiplier), 5);
+        of[d] = -d < least ? -1 : oct_fixed_exp(32, oct_high_product(oct_shift_left(-d, by.shift), by.multiplier), 5);
 }
 
 /* Differences from the largest with 5 integer bits, sums of their exponentials with 12. */

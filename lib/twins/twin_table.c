@@ -84,7 +84,7 @@ static int32_t logistic_fixed(const oct_twin_call *c, int32_t x)
     const int32_t v = x - c->in[0]->zero;
     if (v <= -radius || v >= radius)
         return v < 0 ? -128 : 127;
-    return oct_divide_power(oct_fixed_logistic(oct_rescale_twice(&r, v), 4), 23) - 128;
+    return oct_divide_power(oct_fixed_logistic(32, oct_rescale_twice(&r, v), 4), 23) - 128;
 }
 
 static int32_t tanh_fixed(const oct_twin_call *c, int32_t x)
@@ -94,7 +94,7 @@ static int32_t tanh_fixed(const oct_twin_call *c, int32_t x)
     const int32_t v = x - c->in[0]->zero;
     if (v <= -radius || v >= radius)
         return v < 0 ? -128 : 127;
-    return oct_divide_power(oct_fixed_tanh(oct_rescale_twice(&r, v), 4), 24);
+    return oct_divide_power(oct_fixed_tanh(32, oct_rescale_twice(&r, v), 4), 24);
 }
 
 static int32_t short_product(int32_t a, int32_t b, int32_t half) /* of 16 bits; half: rounded, or 0: cut */

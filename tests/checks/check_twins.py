@@ -39,7 +39,7 @@ from pylib import judge, plainnet, tool
 from pylib.judge import Checker, options
 
 TYPES = {schema.TensorType.FLOAT32: np.float32, schema.TensorType.INT32: np.int32, schema.TensorType.INT64: np.int64,
-         schema.TensorType.INT8: np.int8, schema.TensorType.UINT8: np.uint8, schema.TensorType.BOOL: np.bool_}
+         schema.TensorType.INT8: np.int8, schema.TensorType.UINT8: np.uint8, schema.TensorType.BOOL: np.bool_, schema.TensorType.INT16: np.int16}
 CODES = {v: k for k, v in vars(schema.BuiltinOperator).items() if not k.startswith("_")}
 # Operators whose results on float32 are the same everywhere, because they round nothing or once.
 EXACT_ON_REALS = {"QUANTIZE", "DEQUANTIZE", "RESHAPE", "TRANSPOSE", "CONCATENATION", "SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "PAD", "PADV2",
@@ -118,6 +118,7 @@ def run_litert(file, samples, reference):
         run = Interpreter(model_content=file.showing_all())
     run.allocate_tensors()
     for sample in samples:
+        run.reset_all_variables()
         for i, x in zip(file.graph.inputs, sample, strict=True):
             run.set_tensor(i, x)
         run.invoke()
@@ -128,6 +129,7 @@ def run_micro(file, samples):
     from tflite_micro.python.tflite_micro import runtime
     run = runtime.Interpreter.from_bytes(file.data, arena_size=64 << 20, intrepreter_config=runtime.InterpreterConfig.kPreserveAllTensors)
     for sample in samples:
+        run.reset()
         for k, x in enumerate(sample):
             run.set_input(x, k)
         run.invoke()
@@ -422,8 +424,34 @@ def one_operators():
         yield code.lower() + " valid", pooled(code, padding=1, strideW=1, strideH=2, filterWidth=2, filterHeight=4)
 
 
+def lstms():
+    """(name, function that makes a file of an LSTM from a generator)"""
+    def make(rng, major, cell, wide):
+        m = Maker(rng)
+        steps, batch, inside, units = (int(rng.integers(1, n)) for n in (12, 4, 9, 12))
+        shape = (steps, batch) if major else (batch, steps)
+        x = m.activation((*shape, inside))
+        of_x, of_y, zero = np.float32(m.tensors[x].quantization.scale[0]), float(rng.uniform(1 / 300, 1 / 90)), int(rng.integers(-40, 40))
+        of_w = [np.float32(rng.uniform(0.002, wide)) for _ in range(8)]
+        weights = [m.tensor((units, inside if k < 4 else units), of_w[k], 0, data=rng.integers(-127, 128, (units, inside if k < 4 else units))) for k in range(8)]
+        biases = [m.tensor((units,), of_x * of_w[k], 0, np.int32, rng.integers(-4000, 4000, units)) for k in range(4)]
+        state, cells = m.tensor((batch, units), of_y, zero), m.tensor((batch, units), 2.0 ** cell, 0, np.int16)
+        m.tensors[state].isVariable = m.tensors[cells].isVariable = True
+        y = m.tensor((*shape, units), of_y, zero)
+        within = [m.tensor((0,), 2.0 ** -12, 0, np.int16) for _ in range(4)] + [m.tensor((0,), of_y, zero)]
+        option = with_options(schema.UnidirectionalSequenceLSTMOptionsT, fusedActivationFunction=4, timeMajor=major)
+        file = m.file("UNIDIRECTIONAL_SEQUENCE_LSTM", [x, *weights, -1, -1, -1, *biases, -1, -1, state, cells, -1, -1, -1, -1], y, option, 1)
+        file.graph.inputs, file.graph.operators[0].intermediates = [x], within
+        return File(packed(file.model))
+
+    for cell in range(-15, -8):
+        yield f"lstm, cells of 2^{cell}", lambda rng, cell=cell: make(rng, True, cell, 0.02)
+    yield "lstm, sequences in front", lambda rng: make(rng, False, -11, 0.02)
+    yield "lstm, sums that saturate", lambda rng: make(rng, True, -11, 0.3)
+
+
 def hold_operators(c, only):
-    for number, (name, make) in enumerate(one_operators()):
+    for number, (name, make) in enumerate([*one_operators(), *lstms()]):
         if only and only not in name:
             continue
         for turn in range(c.turns):

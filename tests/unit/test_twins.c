@@ -3,6 +3,7 @@
 #include "twins/fixed_point.h"
 #include "twins/rescale.h"
 #include "twins/twins.h"
+#include "twins/wide/functions.h"
 
 #include "unit.h"
 
@@ -70,14 +71,22 @@ TEST(test_fixed_point)
     for (int i = 0; i <= 4000; i++) {
         const double x = -i / 260.0;
         const int32_t q = (int32_t)lround(x * (1 << 26)), p = (int32_t)lround(x * (1 << 27));
-        assert_true(fabs(oct_fixed_exp(q, 5) / 2147483648.0 - exp(x)) < 1e-6);
+        assert_true(fabs(oct_fixed_exp(32, q, 5) / 2147483648.0 - exp(x)) < 1e-6);
         for (int sign = -1; sign <= 1; sign += 2) {
-            assert_true(fabs(oct_fixed_logistic(sign * p, 4) / 2147483648.0 - 1 / (1 + exp(-sign * x))) < 1e-6);
-            assert_true(fabs(oct_fixed_tanh(sign * p, 4) / 2147483648.0 - tanh(sign * x)) < 1e-5);
+            assert_true(fabs(oct_fixed_logistic(32, sign * p, 4) / 2147483648.0 - 1 / (1 + exp(-sign * x))) < 1e-6);
+            assert_true(fabs(oct_fixed_tanh(32, sign * p, 4) / 2147483648.0 - tanh(sign * x)) < 1e-5);
         }
     }
-    assert_int_equal(oct_fixed_logistic(0, 4), 1 << 30);
-    assert_int_equal(oct_fixed_tanh(0, 4), 0);
+    for (int32_t x = INT16_MIN; x <= INT16_MAX; x++) {
+        const double real = x / 4096.0, logistic = 32768 / (1 + exp(-real)), tangent = 32768 * tanh(real);
+        assert_true(fabs(oct_fixed_logistic(16, x, 3) - logistic) < 8);
+        assert_true(fabs(oct_wide_logistic(x, 0, 0) - logistic) < 8);
+        assert_true(fabs(oct_fixed_tanh(16, x, 3) - tangent) < 40);
+        assert_true(fabs(oct_wide_tanh(x, 0, 0) - tangent) < 8);
+    }
+    assert_int_equal(oct_fixed_exp(16, -(33 << 8), 7), 0);
+    assert_int_equal(oct_fixed_logistic(32, 0, 4), 1 << 30);
+    assert_int_equal(oct_fixed_tanh(32, 0, 4), 0);
 }
 
 TEST(test_names)
