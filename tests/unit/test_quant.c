@@ -420,6 +420,39 @@ TEST(lstm_stays_float)
     stop(&k, g);
 }
 
+/* Where the target computes it between quantizers, its input and its state are rounded, and its matrices by gate. */
+TEST(lstm_between_quantizers)
+{
+    oct_graph *g = net_graph(14);
+    int last, x = net_input(g, "x", OCT_F32, "7,1,9");
+    NET_NODE(g, "LSTM", "lstm", "steps", x, net_random(g, "w", "1,20,9", 1), net_random(g, "r", "1,20,5", 2));
+    net_int(g, "hidden_size", HIDDEN);
+    GOOD(oct_graph_add_value(g, "last", OCT_UNDEFINED, &last, err));
+    GOOD(oct_graph_set_output(g, net_last, 1, last, err));
+    net_output(g, last);
+    work k = start(g, NULL, "litert", false);
+    GOOD(oct_qjob_decide(k.job, k.calib, err));
+    assert_non_null(strstr(layer(&k, "lstm")->why, "between quantizers"));
+    GOOD(oct_qjob_rewrite(k.job, err));
+    const oct_node *n = net_producer(g, "steps"), *dq = &g->node[g->value[n->in[2]].producer];
+    assert_string_equal(n->op, "LSTM");
+    assert_string_equal(dq->op, "DequantizeLinear");
+    assert_int_equal(oct_node_int(dq, "axis", 0), 1);
+    const float *scale = g->value[dq->in[1]].constant->data;
+    float own[20 * 5];
+    net_fill(own, OCT_COUNT(own), 2);
+    for (int gate = 0; gate < 4; gate++) {
+        float largest = 0;
+        for (int i = 0; i < 25; i++)
+            largest = fmaxf(largest, fabsf(own[25 * gate + i]));
+        for (int u = 0; u < HIDDEN; u++)
+            assert_true(scale[HIDDEN * gate + u] == largest / 127.0f);
+    }
+    const oct_node *q = &g->node[g->value[oct_graph_find(g, "last_quantized")].producer];
+    assert_true(*(const float *)g->value[q->in[1]].constant->data == 1.0f / 128);
+    stop(&k, g);
+}
+
 /* The first output of a node may be absent. */
 TEST(first_output_absent)
 {

@@ -29,8 +29,8 @@ static oct_spelling spelling_of(const oct_graph *g, int id)
     const oct_quant *x = quant_at(g, id, 0), *w = quant_at(g, id, 1);
     if (!w || !w->qvals)
         return OCT_SPELLED_REAL;
-    if (oct_is_op(n, "LSTM"))
-        return OCT_SPELLED_LSTM;
+    if (oct_is_op(n, "LSTM")) /* scales along axis 1 are not those of products that are quantized dynamically */
+        return w->n > 1 && !w->block && w->axis == 1 ? OCT_SPELLED_REAL : OCT_SPELLED_LSTM;
     if ((!oct_is_op(n, "MatMul") && !oct_is_op(n, "Gemm")) || !only_weights(g, n->in[1]))
         return OCT_SPELLED_REAL;
     return w->block ? OCT_SPELLED_BLOCKS : x && x->n == 0 ? OCT_SPELLED_DYNAMIC : OCT_SPELLED_REAL;

@@ -89,6 +89,26 @@ static oct_status annotate_constants(const oct_qjob *j, oct_graph *g, int id, oc
     return OCT_OK;
 }
 
+/* The matrices of a recurrent layer that reads its input behind a quantizer. */
+static oct_status annotate_gates(const oct_qjob *j, oct_graph *g, oct_err *err)
+{
+    for (size_t i = 0; i < j->n_layer; i++) {
+        const int id = j->layer[i];
+        for (int slot = 1; slot <= 2 && oct_rounds_inputs(j, id) && oct_op_of(g, id)->quant == OCT_QUANT_RECURRENT;
+             slot++) {
+            const int v = g->node[id].in[slot];
+            oct_quant *q = oct_arena_calloc(g->arena, 1, sizeof *q);
+            int to;
+            if (!q)
+                return oct_nomem(err);
+            OCT_TRY(oct_quantize_gates(g->arena, g->value[v].constant, q, err));
+            OCT_TRY(new_value(g, g->value[v].name, "_quantized", q, v, &to, err));
+            OCT_TRY(oct_graph_set_input(g, id, slot, to, err));
+        }
+    }
+    return OCT_OK;
+}
+
 /* ---- biases ---- */
 
 /* A float bias, for targets that support no other: the original one, or the corrected one. */
@@ -304,6 +324,7 @@ static oct_status annotate(const oct_qjob *j, oct_graph *g, oct_err *err)
     OCT_TRY(annotate_layers(j, g, true, made, err));
     OCT_TRY(drop_clamps(j, g, err));
     OCT_TRY(annotate_values(j, g, err));
+    OCT_TRY(annotate_gates(j, g, err));
     OCT_TRY(annotate_layers(j, g, false, made, err));
     for (size_t i = 0; i < j->n_layer; i++) /* behind products, whose values some tables refer to */
         OCT_TRY(annotate_constants(j, g, j->layer[i], OCT_CONSTANT_ROWS, made, NULL, err));

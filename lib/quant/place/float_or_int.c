@@ -146,6 +146,12 @@ static bool is_matrices(const oct_qjob *j, const oct_node *n, int slot)
            j->g->value[n->in[slot]].constant->rank == 3;
 }
 
+bool oct_recurrent_matrices(const oct_qjob *j, int node)
+{
+    const oct_node *n = &j->g->node[node];
+    return is_matrices(j, n, 1) && is_matrices(j, n, 2);
+}
+
 static bool asks_stored(const oct_policy_row *row)
 {
     return row->scheme == OCT_SCHEME_WEIGHT_ONLY || row->scheme == OCT_SCHEME_STORED;
@@ -191,6 +197,9 @@ static void choose_recurrent(oct_qjob *j, int id)
     const char *why = oct_op_of(j->g, id)->body ? no_body(j, id) : NULL;
     if (row->scheme == OCT_SCHEME_FLOAT)
         j->node[id].why = row->rule;
+    else if (j->opts.have_data && !asks_stored(row) && oct_recurrent_matrices(j, id) &&
+             oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_ROUNDED, NULL))
+        j->node[id].why = "the target computes it between quantizers"; /* place_around.c */
     else if (row->scheme != OCT_SCHEME_DYNAMIC && !asks_stored(row))
         j->node[id].why = "recurrent layers are quantized dynamically or not at all";
     else if (oct_kept_float(&j->constraints, id))
@@ -199,7 +208,7 @@ static void choose_recurrent(oct_qjob *j, int id)
         choose_stored(j, id, "stored in 8 bits: the target has no integer form of it");
     else if (why)
         choose_stored(j, id, why);
-    else if (!is_matrices(j, n, 1) || !is_matrices(j, n, 2)) /* so are X and the states: all have one type */
+    else if (!oct_recurrent_matrices(j, id)) /* so are X and the states: all have one type */
         j->node[id].why = "its weights are not constants of float32";
     else if (oct_no_integer(oct_op_of(j->g, id), n))
         j->node[id].why = oct_no_integer(oct_op_of(j->g, id), n);

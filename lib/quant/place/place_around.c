@@ -34,15 +34,26 @@ static bool is_asked_for(const oct_qjob *j, int id)
     return fixed && asked && (!oct_kept_float(&j->constraints, id) || clamps_integers(j, id)) && !j->node[id].absorbed;
 }
 
+/* Of a recurrent layer the input alone is rounded, and its matrices with it (annotate.c): biases are added as they
+ * are. Its last cells have no range that holds for all of them, so a layer that gives them is left alone. */
+static bool rounds_recurrent(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    const bool gives_cells =
+        n->n_out > 2 && n->out[2] >= 0 && (j->g->value[n->out[2]].n_uses || j->g->value[n->out[2]].is_output);
+    return !gives_cells && oct_recurrent_matrices(j, id) && oct_is_f32(j, n->in[0]);
+}
+
 /* Marks all float32 operands for rounding, if any of them is data. */
 static void round_all(oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
+    const bool recurrent = oct_op_of(j->g, id) && oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT;
     uint32_t rounds = 0;
-    bool data = false, real = n->n_out > 0;
+    bool data = false, real = n->n_out > 0 && (!recurrent || rounds_recurrent(j, id));
     for (int k = 0; k < n->n_out; k++)
         real &= n->out[k] < 0 || oct_is_f32(j, n->out[k]);
-    for (int i = 0; i < n->n_in && i < 32; i++) {
+    for (int i = 0; i < (recurrent ? 1 : n->n_in) && i < 32; i++) {
         if (!oct_is_f32(j, n->in[i]) || !oct_half_follows(n, i))
             continue;
         rounds |= UINT32_C(1) << i;

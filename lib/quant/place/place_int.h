@@ -18,6 +18,8 @@ static inline bool oct_takes_activations(const oct_target *t, oct_dtype activati
 
 /* float_or_int.c: gives each node its scheme, and marks clamps that a quantizer performs. */
 void oct_place_schemes(oct_qjob *j);
+/* Whether both matrices of a recurrent layer are constants of float32. */
+bool oct_recurrent_matrices(const oct_qjob *j, int node);
 /* A clamp that was to be performed by a quantizer stays a node, as its result is read as float. */
 void oct_place_clamp_back(oct_qjob *j, int clamp);
 /* Whether an integer node reads the value as data, possibly through a clamp that is removed. by_product: only a product

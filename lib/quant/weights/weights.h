@@ -41,6 +41,9 @@ bool oct_constant_is_finite(const oct_qjob *j, int value);
 oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise,
                              oct_err *err);
 
+/* Rounds a matrix [1, gates * units, k] of an LSTM, of float32, to s8 with a scale for each gate (gate_weights.c). */
+oct_status oct_quantize_gates(oct_arena *a, const oct_tensor *t, oct_quant *quant, oct_err *err);
+
 /* 8-bit weights of layers that compute in float (stored_weights.c). In order: the reason why a layer cannot have them,
  * or NULL; quantizes them. */
 const char *oct_no_stored(const oct_qjob *j, int node);
