@@ -11,6 +11,7 @@ typedef enum oct_tfl_takes { OCT_TFL_TAKES_REALS, OCT_TFL_TAKES_ALL } oct_tfl_ta
 typedef enum oct_tfl_asks {
     OCT_TFL_ASKS_PLAIN, /* ONNX's */
     OCT_TFL_ASKS_LAST,  /* the channels last */
+    OCT_TFL_ASKS_STEPS, /* that in front of a Transpose which exchanges the first two: both have a kernel */
     OCT_TFL_ASKS_ANY    /* none: its result has that of its operands */
 } oct_tfl_asks;
 

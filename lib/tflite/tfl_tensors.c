@@ -84,6 +84,25 @@ bool oct_tfl_one_real(const oct_tfl_writer *w, int value, float *x)
     return true;
 }
 
+const oct_node *oct_tfl_only_reader(const oct_tfl_writer *w, int value, int *id)
+{
+    const oct_value *v = &w->g->value[value];
+    if (v->quant || !oct_value_used_once(v) || v->uses[0].slot != 0)
+        return NULL;
+    *id = v->uses[0].node;
+    return &w->g->node[*id];
+}
+
+int oct_tfl_behind_border(oct_tfl_writer *w, int value)
+{
+    int id;
+    const oct_node *next = oct_tfl_only_reader(w, value, &id);
+    if (!next || !oct_is_op(next, "QuantizeLinear") || !oct_tfl_is_int8(w, next->out[0]))
+        return value;
+    w->skip[id] = true;
+    return next->out[0];
+}
+
 /* ---- orders ---- */
 
 oct_tfl_order oct_tfl_order_of(const oct_tfl_writer *w, int value)

@@ -45,6 +45,7 @@ typedef struct oct_tfl_writer {
     int out; /* the value that its first output becomes: behind an activation that is fused into it, that of the
                 activation */
     oct_tfl_activation activation;
+    bool *skip; /* [g->n_node]: nodes that are part of what was written */
     oct_tfl_pending pending[OCT_TFL_MOST_OUTPUTS];
     size_t n_pending;
     oct_buf *notes; /* a line for each */
@@ -67,6 +68,12 @@ bool oct_tfl_runs_int8(const oct_tfl_writer *w, int first, int n);
 oct_status oct_tfl_ints(const oct_tfl_writer *w, int value, const int64_t **v, int *n, oct_err *err);
 /* Whether a value is a constant of one real number, or of equal ones. */
 bool oct_tfl_one_real(const oct_tfl_writer *w, int value, float *x);
+
+/* The one node that reads a value of reals; NULL: there are several or none, or it is an output. */
+const oct_node *oct_tfl_only_reader(const oct_tfl_writer *w, int value, int *id);
+/* The value behind the border at which a result is rounded to int8, where one alone reads it: that is then part of the
+ * node. Else the value. */
+int oct_tfl_behind_border(oct_tfl_writer *w, int value);
 
 /* ---- orders ---- */
 

@@ -84,16 +84,32 @@ static void wish(oct_tfl_writer *w, int value, const oct_tfl_order *order)
     w->value[value].has_wish = true;
 }
 
+/* Whether a Transpose makes the value that exchanges the first two of three axes. */
+static bool exchanges_first(const oct_graph *g, int value)
+{
+    const int p = g->value[value].producer;
+    int count = 0;
+    const int64_t *perm =
+        p >= 0 && oct_is_op(&g->node[p], "Transpose") ? oct_node_ints(&g->node[p], "perm", &count) : NULL;
+    return perm && count == 3 && perm[0] == 1 && perm[1] == 0;
+}
+
 /* What the node's readers ask for, passed on to its inputs. */
 static void pass_wish(oct_tfl_writer *w, const oct_node *n, const oct_tfl_rule *rule)
 {
     const int out = n->n_out ? n->out[0] : -1, rank = out >= 0 ? w->g->value[out].shape.rank : -1;
     int count = 0;
-    if (out < 0 || rank < 0 || n->n_in < 1 || n->in[0] < 0)
+    if (n->n_in < 1 || n->in[0] < 0 || (rule->asks != OCT_TFL_ASKS_STEPS && (out < 0 || rank < 0)))
         return;
     if (rule->asks == OCT_TFL_ASKS_LAST) {
         const oct_tfl_order last = oct_tfl_channels_last(w->g->value[n->in[0]].shape.rank);
         wish(w, n->in[0], &last);
+        return;
+    }
+    if (rule->asks == OCT_TFL_ASKS_STEPS) {
+        static const oct_tfl_order turned = { { 1, 0, 2 } };
+        if (exchanges_first(w->g, n->in[0]))
+            wish(w, n->in[0], &turned);
         return;
     }
     if (rule->asks == OCT_TFL_ASKS_PLAIN)
@@ -192,33 +208,21 @@ static bool is_border(const oct_node *n)
     return oct_is_op(n, "QuantizeLinear") || oct_is_op(n, "DequantizeLinear");
 }
 
-/* The one node that reads a value of reals; NULL: there are several or none, or it is an output. */
-static const oct_node *only_reader(const oct_tfl_writer *w, int value, int *id)
-{
-    const oct_value *v = &w->g->value[value];
-    if (v->quant || !oct_value_used_once(v) || v->uses[0].slot != 0)
-        return NULL;
-    *id = v->uses[0].node;
-    return &w->g->node[*id];
-}
-
 /* What stands behind the node and becomes part of it: an activation, and the border at which its result is rounded to
  * int8, where files have one. w->out is the value behind them. */
-static void fuse(oct_tfl_writer *w, const oct_node *n, const oct_tfl_rule *rule, bool *skip)
+static void fuse(oct_tfl_writer *w, const oct_node *n, const oct_tfl_rule *rule)
 {
     int id;
     w->activation = OCT_TFL_ACT_NONE;
     w->out = n->out[0];
-    const oct_node *next = n->n_out == 1 ? only_reader(w, w->out, &id) : NULL;
+    const oct_node *next = n->n_out == 1 ? oct_tfl_only_reader(w, w->out, &id) : NULL;
     if (next && rule->activates && (w->activation = oct_tfl_clamp_of(w, next))) {
-        skip[id] = true;
+        w->skip[id] = true;
         w->out = next->out[0];
-        next = only_reader(w, w->out, &id);
+        next = oct_tfl_only_reader(w, w->out, &id);
     }
-    if (next && !is_border(n) && oct_is_op(next, "QuantizeLinear") && oct_tfl_is_int8(w, next->out[0])) {
-        skip[id] = true;
-        w->out = next->out[0];
-    }
+    if (next && !is_border(n))
+        w->out = oct_tfl_behind_border(w, w->out);
 }
 
 /* Kernels take float32 or int8. Values of 8 bits without a sign stand at the ends of a model alone. */
@@ -238,17 +242,18 @@ static oct_status check_types(const oct_tfl_writer *w, const oct_node *n, const 
     return OCT_OK;
 }
 
-static oct_status write_node(oct_tfl_writer *w, int id, bool *skip, oct_err *err)
+static oct_status write_node(oct_tfl_writer *w, int id, oct_err *err)
 {
     const oct_node *n = &w->g->node[id];
     const oct_tfl_rule *rule = oct_tfl_rule_of(n);
     w->node = id;
     if (!rule)
         return oct_tfl_cannot(w, err, NULL, "it has no operator %s%s%s", n->domain, n->domain[0] ? "." : "", n->op);
-    if (n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
+    if (n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 ||
+        (n->out[0] < 0 && (n->n_out == 1 || rule->write != oct_tfl_write_lstm)))
         return oct_tfl_cannot(w, err, NULL, "its first input or output is absent");
     OCT_TRY(check_types(w, n, rule, err));
-    fuse(w, n, rule, skip);
+    fuse(w, n, rule);
     OCT_TRY(rule->write(w, n, err));
     return oct_tfl_finish(w, err);
 }
@@ -256,8 +261,8 @@ static oct_status write_node(oct_tfl_writer *w, int id, bool *skip, oct_err *err
 static oct_status write_graph(oct_tfl_writer *w, oct_err *err)
 {
     const oct_graph *g = w->g;
-    bool *skip = oct_arena_calloc(w->arena, g->n_node + 1, sizeof *skip);
-    if (!skip || !(w->m->output = oct_arena_calloc(w->m->arena, g->n_output + 1, sizeof *w->m->output)))
+    if (!(w->skip = oct_arena_calloc(w->arena, g->n_node + 1, sizeof *w->skip)) ||
+        !(w->m->output = oct_arena_calloc(w->m->arena, g->n_output + 1, sizeof *w->m->output)))
         return oct_nomem(err);
     for (size_t i = g->n_order; i-- > 0;) {
         const oct_node *n = &g->node[g->order[i]];
@@ -267,8 +272,8 @@ static oct_status write_graph(oct_tfl_writer *w, oct_err *err)
     }
     OCT_TRY(write_inputs(w, err));
     for (size_t i = 0; i < g->n_order; i++)
-        if (!skip[g->order[i]])
-            OCT_TRY(write_node(w, g->order[i], skip, err));
+        if (!w->skip[g->order[i]])
+            OCT_TRY(write_node(w, g->order[i], err));
     w->node = -1;
     for (size_t i = 0; i < g->n_output; i++)
         OCT_TRY(write_output(w, g->output[i], err));
@@ -279,7 +284,7 @@ static oct_status write_graph(oct_tfl_writer *w, oct_err *err)
 static bool fixes_batch(const oct_graph *g)
 {
     for (size_t i = 0; i < g->n_order; i++)
-        if (oct_is_op(&g->node[g->order[i]], "ConvTranspose"))
+        if (oct_is_op(&g->node[g->order[i]], "ConvTranspose") || oct_is_op(&g->node[g->order[i]], "LSTM"))
             return true;
     return false;
 }

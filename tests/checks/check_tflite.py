@@ -233,6 +233,20 @@ def halves(n):
 
 F = np.float32
 # name: (shape and builder, steps that int8 may differ by; None: some of it stays on reals)
+def lstm(last, turns=True):
+    """An LSTM over the second axis: all its steps, or the last one. turns: sequences stand in front, as in most exports."""
+    def build(n):
+        x = n.node("Transpose", ["x"], "t", perm=[1, 0, 2]) if turns else n.node("Reshape", ["x", n.const("s", value=np.array([7, -1, 6]))], "t")
+        weights = [n.const("w", 1, 20, 6, scale=0.6), n.const("r", 1, 20, 5, scale=0.5), n.const("b", 1, 40, scale=0.3)]
+        outs = ["", "a"] if last else ["a"]
+        n.nodes.append(onnx.helper.make_node("LSTM", [x, *weights], outs, name="LSTM_a", hidden_size=5))
+        axis = n.const("axis", value=np.array([0 if last else 1]))
+        n.node("Squeeze", ["a", axis], "y" if last else "q")
+        if not last:
+            n.node("Transpose", ["q"], "y", perm=[1, 0, 2])
+    return (1, 7, 6), build
+
+
 LAYERS = {
     "conv": (conv((1, 4, 9, 8), (3, 3)), 1),
     "conv same": (conv((1, 4, 9, 8), (3, 3), pads=[1, 1, 1, 1]), 1),
@@ -330,6 +344,9 @@ LAYERS = {
     "dense behind pictures": (((1, 4, 8, 9), dense), 2),
     "attention": (((1, 5, 8), attention), None),
     "halves": (((1, 4, 6, 7), halves), None),
+    "lstm": (lstm(False), 2),
+    "lstm, last step": (lstm(True), 2),
+    "lstm, steps in front": (lstm(True, False), 2),
 }
 
 

@@ -544,6 +544,9 @@ class Made(plainnet.Net):
         self.then("Gemm", self.const("wd", self.channels, n, scale=self.channels ** -0.5), self.const("bd", n, scale=0.1))
         self.then("Softmax", axis=1)
 
+    def ints(self, name, *n):
+        return self.const(name, value=np.array(n, np.int64))
+
     def end(self):
         self.nodes[-1].output[0] = "y"
         return self
@@ -607,7 +610,20 @@ def odd(seed):
     return net.end(), (3, int(rng.integers(29, 47)), int(rng.integers(29, 47)))
 
 
-MADE = {"a UNet": unet, "residual with PRelu": residual, "a wake word": wake_word, **{f"odd shapes {k}": lambda k=k: odd(k) for k in (11, 12, 13)}}
+def lstm():
+    """Two layers over sequences, of which the second gives its last step."""
+    net = Made(5, 12)
+    net.then("Transpose", perm=[1, 0, 2])
+    for k, (inside, units) in enumerate(((12, 20), (20, 9))):
+        weights = [net.const(f"{n}{k}", 1, *shape, scale=inside ** -0.5) for n, shape in (("w", (4 * units, inside)), ("r", (4 * units, units)), ("b", (8 * units,)))]
+        net.node("LSTM", [net.x, *weights], [f"steps{k}"] if k == 0 else ["", f"last{k}"], name=f"lstm{k}", hidden_size=units)
+        net.x = net.node("Squeeze", [f"steps{k}" if k == 0 else f"last{k}", net.ints(f"axis{k}", 1 - k)], f"squeezed{k}")
+    net.then("Gemm", net.const("wd", 9, 6, scale=1 / 3), net.const("bd", 6, scale=0.1))
+    net.then("Softmax", axis=1)
+    return net.end(), (25, 12)
+
+
+MADE = {"an LSTM": lstm, "a UNet": unet, "residual with PRelu": residual, "a wake word": wake_word, **{f"odd shapes {k}": lambda k=k: odd(k) for k in (11, 12, 13)}}
 
 
 def written_network(c, name):

@@ -129,6 +129,84 @@ TEST(axes_of_one_element)
     oct_graph_destroy(g);
 }
 
+/* ---- LSTM ---- */
+
+/* x[7,1,6] -> LSTM of 5 -> its last step; turned: x[1,7,6] behind a Transpose. b: of all biases. */
+static oct_graph *lstm(bool turned, float b)
+{
+    oct_graph *g = net_graph(14);
+    float bias[40];
+    int x = net_input(g, "x", OCT_F32, turned ? "1,7,6" : "7,1,6"), last;
+    if (turned) {
+        x = NET_NODE(g, "Transpose", "t", "xt", x);
+        NET_INTS(g, "perm", 1, 0, 2);
+    }
+    for (int i = 0; i < 40; i++)
+        bias[i] = b;
+    NET_NODE(g, "LSTM", "lstm", "steps", x, net_random(g, "w", "1,20,6", 1), net_random(g, "r", "1,20,5", 2),
+             net_const(g, "b", OCT_F32, "1,40", bias));
+    net_int(g, "hidden_size", 5);
+    GOOD(oct_graph_add_value(g, "last", OCT_UNDEFINED, &last, err));
+    GOOD(oct_graph_set_output(g, net_last, 1, last, err));
+    net_output(g, last);
+    return g;
+}
+
+/* Sequences stay where they stand, and only the last step is cut out. */
+TEST(lstm_of_either_order)
+{
+    char text[400];
+    for (int turned = 0; turned < 2; turned++) {
+        oct_graph *g = lstm(turned, 0.25F);
+        oct_tflite t;
+        assert_string_equal(operators(g, text, NULL), turned ? "UNIDIRECTIONAL_SEQUENCE_LSTM SLICE RESHAPE"
+                                                             : "UNIDIRECTIONAL_SEQUENCE_LSTM SLICE");
+        GOOD(oct_tflite_make(g, "test", &t, err));
+        const oct_tfl_operator *o = &t.model.op[0];
+        const float *w = g->value[oct_graph_find(g, "w")].constant->data, *own = t.model.tensor[o->in[4]].data;
+        assert_int_equal(oct_tfl_option(o, OCT_TFL_LSTM_TIME_MAJOR, 0), !turned);
+        assert_true(t.model.tensor[o->in[18]].variable && t.model.tensor[o->in[19]].variable);
+        assert_true(own[3] == w[30 + 3]);                                        /* gate o is ONNX's second */
+        assert_true(((const float *)t.model.tensor[o->in[13]].data)[0] == 0.5F); /* the sum of both biases */
+        assert_int_equal(o->n_within, 0);
+        oct_tflite_free(&t);
+        oct_graph_destroy(g);
+    }
+}
+
+/* What .tflite does not have is refused, and named. */
+TEST(lstm_refused)
+{
+    static const char *const said[] = { "direction reverse", "clip", "input_forget", "Y_c", "first state" };
+    for (int i = 0; i < (int)OCT_COUNT(said); i++) {
+        oct_graph *g = lstm(false, 0);
+        oct_err e = OCT_ERR_INIT;
+        oct_tflite t;
+        int cells;
+        if (i == 0)
+            net_str(g, "direction", "reverse");
+        if (i == 1)
+            net_float(g, "clip", 1);
+        if (i == 2)
+            net_int(g, "input_forget", 1);
+        if (i == 3) {
+            GOOD(oct_graph_add_value(g, "cells", OCT_UNDEFINED, &cells, err));
+            GOOD(oct_graph_set_output(g, net_last, 2, cells, err));
+            net_output(g, cells);
+        }
+        if (i == 4)
+            GOOD(oct_graph_set_input(g, net_last, 5, net_random(g, "h", "1,1,5", 4), err));
+        GOOD(oct_graph_sort(g, err));
+        GOOD(oct_infer_shapes(g, err));
+        assert_int_equal(oct_tflite_make(g, "test", &t, &e), OCT_EUNSUPPORTED);
+        assert_non_null(strstr(e.text, said[i]));
+        assert_non_null(strstr(e.text, "'lstm' (LSTM)"));
+        assert_true(e.hint[0]);
+        oct_tflite_free(&t);
+        oct_graph_destroy(g);
+    }
+}
+
 /* ---- what is refused ---- */
 
 TEST(names_node_and_remedy)

@@ -348,6 +348,48 @@ oct_status oct_tfl_take_constant(oct_tfl_reader *r, int k, int rank, const int64
     return make_constant(r, index_in(r, k), rank, dims, perm, like, value, err);
 }
 
+/* Copies rows of one matrix, and their scales. */
+static oct_status stack_one(oct_tfl_reader *r, int k, const oct_tfl_tensor *first, size_t at, uint8_t *to, float *scale,
+                            oct_err *err)
+{
+    const oct_tfl_tensor *t = oct_tfl_in(r, k);
+    OCT_TRY(oct_tfl_need(r, k, 2, err));
+    const oct_quant *q = t->quant;
+    const bool whole = t->type == OCT_TFL_INT8 && q && q->n == 1 && q->zp[0] == 0;
+    if (!t->data || (!whole && t->type != OCT_TFL_FLOAT32))
+        return oct_tfl_unread(r, err, NULL, "its operand '%.80s' is no constant of float32, or of int8 with one scale",
+                              t->name);
+    if (t->rank != 2 || t->type != first->type || t->dims[0] != first->dims[0] || t->dims[1] != first->dims[1])
+        return malformed(r, err, "its matrices differ in type or size");
+    memcpy(to + at * t->bytes, t->data, t->bytes);
+    for (int32_t i = 0; whole && i < t->dims[0]; i++)
+        scale[at * (size_t)t->dims[0] + (size_t)i] = q->scale[0];
+    return OCT_OK;
+}
+
+oct_status oct_tfl_take_stacked(oct_tfl_reader *r, const int *k, int n, int *value, oct_err *err)
+{
+    const oct_tfl_tensor *t = oct_tfl_in(r, k[0]);
+    OCT_TRY(oct_tfl_need(r, k[0], 2, err));
+    const int64_t dims[] = { 1, (int64_t)n * t->dims[0], t->dims[1] };
+    const oct_dtype type = t->type == OCT_TFL_INT8 ? OCT_S8 : OCT_F32;
+    const char *name = r->tensor[index_in(r, k[0])].name;
+    size_t bytes, rows = (size_t)dims[1];
+    if (!oct_mul_size(t->bytes, (size_t)n, &bytes) || dims[1] > INT32_MAX)
+        return oct_tfl_unread(r, err, NULL, "'%.80s' is too large", name);
+    OCT_TRY(count_copy(r, bytes, err));
+    uint8_t *data = oct_arena_calloc(r->arena, bytes + 1, 1);
+    float *scale = oct_arena_calloc(r->arena, rows + 1, sizeof *scale);
+    int32_t *zero = oct_arena_calloc(r->arena, rows + 1, sizeof *zero);
+    if (!data || !scale || !zero)
+        return oct_nomem(err);
+    for (int i = 0; i < n; i++)
+        OCT_TRY(stack_one(r, k[i], t, (size_t)i, data, scale, err));
+    OCT_TRY(oct_graph_new_const(r->g, name, type, 3, dims, data, value, err));
+    const oct_quant q = { .n = (int)rows, .axis = 1, .scale = scale, .zp = zero, .dtype = OCT_S8 };
+    return type == OCT_S8 ? dequantize(r, index_in(r, k[0]), r->g->value[*value].constant, &q, 1, value, err) : OCT_OK;
+}
+
 oct_status oct_tfl_take_ints(oct_tfl_reader *r, int k, const int64_t **v, int *n, oct_err *err)
 {
     const oct_tfl_tensor *t = oct_tfl_in(r, k);
@@ -521,6 +563,11 @@ static oct_status name_value(oct_tfl_reader *r, int value, const char *name, oct
     if (strcmp(r->g->value[value].name, name) == 0)
         return OCT_OK;
     return oct_graph_rename(r->g, value, name, err);
+}
+
+oct_status oct_tfl_round(oct_tfl_reader *r, int k, int *value, oct_err *err)
+{
+    return round_value(r, r->op->out[k], value, err);
 }
 
 oct_status oct_tfl_give(oct_tfl_reader *r, int k, const oct_tfl_order *order, int value, oct_err *err)

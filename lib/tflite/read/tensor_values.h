@@ -68,10 +68,15 @@ bool oct_tfl_find_sequence(const oct_tfl_reader *r, int k, const int *sequence, 
  * integers mean if the tensor does not say; NULL: it does. */
 oct_status oct_tfl_take_constant(oct_tfl_reader *r, int k, int rank, const int64_t *dims, const int *perm,
                                  const oct_quant *like, int *value, oct_err *err);
+/* Constant matrices with the same dimensions, of float32 or of int8 with one scale each, on top of each other: operands
+ * k[0], k[1], ..., as a value [1, rows of all, columns]. */
+oct_status oct_tfl_take_stacked(oct_tfl_reader *r, const int *k, int n, int *value, oct_err *err);
 /* The elements of a constant operand of 32-bit or 64-bit integers. */
 oct_status oct_tfl_take_ints(oct_tfl_reader *r, int k, const int64_t **v, int *n, oct_err *err);
 /* The one real number of a constant operand. */
 oct_status oct_tfl_take_real(oct_tfl_reader *r, int k, float *x, oct_err *err);
+/* Rounds a value to the integers of result k, if it has some. */
+oct_status oct_tfl_round(oct_tfl_reader *r, int k, int *value, oct_err *err);
 /* Makes a value that result k is, in an order: behind it the tensor's rounding to integers, if it has one. */
 oct_status oct_tfl_give(oct_tfl_reader *r, int k, const oct_tfl_order *order, int value, oct_err *err);
 /* The same of a value that has the tensor's elements already: those of operand `from`. */
