@@ -3,6 +3,8 @@
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
 
+#include "kernels/rows.h"
+
 #include <string.h>
 
 enum { BOXES, SCORES, MOST, IOU, LEAST };
@@ -25,6 +27,9 @@ typedef struct box {
     float x0, y0, x1, y1;
 } box;
 
+/* Boxes kept of a class, side by side: [room] corners and areas, in whole groups of WIDE. */
+enum { WIDE = 8, SIDES = 5 };
+
 typedef struct nms {
     int64_t batch, classes, boxes;
     int64_t room; /* most boxes kept of a class */
@@ -36,6 +41,7 @@ typedef struct nms {
     int32_t *kept;   /* [batch][classes][room] */
     int64_t *n_kept; /* [batch][classes] */
     int32_t *heap;   /* [threads][boxes] */
+    float *side;     /* [threads][SIDES][oct_round_up(room, WIDE)]: x0, y0, x1, y1, area */
 } nms;
 
 static const oct_operand *input(const oct_step *s, int slot)
@@ -73,12 +79,14 @@ static oct_status nms_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     t->centred = form == 1;
     t->room = most != NULL && !most->constant ? t->boxes : most_of(s, t->boxes);
     int64_t groups;
-    size_t kept, heap, counts;
+    size_t kept, heap, counts, sides;
     if (!oct_count((const int64_t[]){ t->batch, t->classes }, 2, &groups) ||
         !oct_mul_size((size_t)groups, sizeof(int64_t), &counts) ||
         !oct_mul_size((size_t)groups, (size_t)t->room * sizeof(int32_t), &kept) ||
         !oct_mul_size((size_t)t->boxes * sizeof(int32_t), (size_t)p->threads, &heap) ||
-        !oct_add_size(counts, kept, &s->scratch) || !oct_add_size(s->scratch, heap, &s->scratch))
+        !oct_mul_size(oct_round_up((size_t)t->room, WIDE) * SIDES * sizeof(float), (size_t)p->threads, &sides) ||
+        !oct_add_size(counts, kept, &s->scratch) || !oct_add_size(s->scratch, heap, &s->scratch) ||
+        !oct_add_size(s->scratch, sides, &s->scratch))
         return oct_nomem(err);
     return OCT_OK;
 }
@@ -94,6 +102,7 @@ static nms nms_state(const oct_step *s, const oct_run *r)
     t.n_kept = r->scratch;
     t.kept = (int32_t *)(void *)(t.n_kept + t.batch * t.classes);
     t.heap = t.kept + t.batch * t.classes * t.room;
+    t.side = (float *)(void *)(t.heap + (int64_t)t.threads * t.boxes);
     return t;
 }
 
@@ -108,15 +117,45 @@ static box box_at(const nms *t, int64_t image, int32_t i)
     return (box){ right ? v[1] : v[3], down ? v[0] : v[2], right ? v[3] : v[1], down ? v[2] : v[0] };
 }
 
-static bool overlaps(box a, box b, float limit)
+/* Whether a box overlaps one of WIDE boxes more than the limit. Without branches, for the compiler to compute them side
+ * by side; where the area of one is not above 0, it is not. */
+static bool overlaps_one(box a, float area, const float *side, size_t room, float limit)
 {
-    const float w = (a.x1 < b.x1 ? a.x1 : b.x1) - (a.x0 > b.x0 ? a.x0 : b.x0);
-    const float h = (a.y1 < b.y1 ? a.y1 : b.y1) - (a.y0 > b.y0 ? a.y0 : b.y0);
-    const float area_a = (a.x1 - a.x0) * (a.y1 - a.y0), area_b = (b.x1 - b.x0) * (b.y1 - b.y0);
-    if (!(w > 0.0f) || !(h > 0.0f) || !(area_a > 0.0f) || !(area_b > 0.0f))
-        return false;
-    const float both = w * h, either = area_a + area_b - both;
-    return either > 0.0f && both / either > limit;
+    int some = 0;
+    for (int i = 0; i < WIDE; i++) {
+        const float x0 = side[i], y0 = side[room + i], x1 = side[2 * room + i], y1 = side[3 * room + i];
+        const float w = (a.x1 < x1 ? a.x1 : x1) - (a.x0 > x0 ? a.x0 : x0);
+        const float h = (a.y1 < y1 ? a.y1 : y1) - (a.y0 > y0 ? a.y0 : y0);
+        const float other = side[4 * room + i], both = w * h, either = area + other - both;
+        some |= (w > 0.0f) & (h > 0.0f) & (other > 0.0f) & (either > 0.0f) & (both / either > limit);
+    }
+    return some;
+}
+
+static float area_of(box a)
+{
+    return (a.x1 - a.x0) * (a.y1 - a.y0);
+}
+
+/* Whether a box overlaps one of n boxes too much. */
+static bool overlaps_any(const nms *t, box a, const float *side, size_t room, int64_t n)
+{
+    const float area = area_of(a);
+    for (int64_t k = 0; area > 0.0f && k < n; k += WIDE)
+        if (overlaps_one(a, area, side + k, room, t->iou))
+            return true;
+    return false;
+}
+
+/* Makes a box the k-th; behind the last one are boxes without area. */
+static void keep_box(box a, float *side, size_t room, int64_t k)
+{
+    const float v[SIDES] = { a.x0, a.y0, a.x1, a.y1, area_of(a) };
+    for (size_t i = 0; i < SIDES; i++) {
+        if (k % WIDE == 0)
+            memset(side + i * room + k, 0, WIDE * sizeof *side);
+        side[i * room + (size_t)k] = v[i];
+    }
 }
 
 /* Whether box a comes before b. */
@@ -146,7 +185,9 @@ static void sift_down(const float *score, int32_t *v, int64_t at, int64_t n)
 static void suppress(void *arg, size_t begin, size_t end, size_t thread)
 {
     const nms *t = arg;
+    const size_t room = oct_round_up((size_t)t->room, WIDE);
     int32_t *heap = t->heap + (int64_t)thread * t->boxes;
+    float *side = t->side + thread * SIDES * room;
     for (size_t item = begin; item < end; item++) {
         const float *score = t->score + (int64_t)item * t->boxes;
         const int64_t image = (int64_t)item / t->classes;
@@ -160,13 +201,12 @@ static void suppress(void *arg, size_t begin, size_t end, size_t thread)
         while (n > 0 && found < t->most) {
             const int32_t next = heap[0];
             const box b = box_at(t, image, next);
-            bool keep = true;
             heap[0] = heap[--n];
             sift_down(score, heap, 0, n);
-            for (int64_t k = 0; keep && k < found; k++)
-                keep = !overlaps(b, box_at(t, image, kept[k]), t->iou);
-            if (keep)
-                kept[found++] = next;
+            if (overlaps_any(t, b, side, room, found))
+                continue;
+            keep_box(b, side, room, found);
+            kept[found++] = next;
         }
         t->n_kept[item] = found;
     }
