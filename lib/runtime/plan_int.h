@@ -103,9 +103,15 @@ oct_status rt_stage_init(oct_plan *p, const oct_plan_input *in, oct_err *err);
 void rt_stage_free(oct_plan *p);
 oct_status rt_stage_run(oct_plan *p, oct_datum *const *in, oct_err *err);
 oct_datum *rt_stage_output(const oct_plan *p, size_t i); /* borrowed; NULL before a run */
-/* The k-th inner plan, in a fixed order, followed by the nodes that run one by one; false beyond the last. For a node
- * *plan is NULL, and *info describes it. */
-bool rt_stage_part(const oct_plan *p, size_t k, oct_plan **plan, oct_step_info *info);
+/* What is inside, one after the other: the plans, in a fixed order, then the nodes that run one by one. Begins as
+ * zeros; plan NULL: it is the node. */
+typedef struct rt_part {
+    size_t stage, body, kept, order; /* what comes next */
+    oct_plan *plan;
+    int node;
+} rt_part;
+bool rt_next_part(const oct_plan *p, rt_part *at); /* false: there are no more */
+oct_step_info rt_part_info(const oct_plan *p, int node);
 /* Turns on profiling of everything inside, from zero. */
 void rt_profile_stages(oct_plan *p);
 int rt_block_bits(const oct_graph *g, const oct_node *n); /* of the weights of a node that has them in blocks */

@@ -245,10 +245,8 @@ void oct_plan_profile(oct_plan *p, bool on)
 size_t oct_plan_n_steps(const oct_plan *p)
 {
     size_t n = p->n_step;
-    oct_plan *inside;
-    oct_step_info info;
-    for (size_t k = 0; p->staged && rt_stage_part(p, k, &inside, &info); k++)
-        n += inside ? oct_plan_n_steps(inside) : 1;
+    for (rt_part at = { 0 }; p->staged && rt_next_part(p, &at);)
+        n += at.plan ? oct_plan_n_steps(at.plan) : 1;
     return n;
 }
 
@@ -303,25 +301,23 @@ static oct_step_info step_info(const oct_plan *p, const rt_step *st)
 
 oct_step_info oct_plan_step(const oct_plan *p, size_t i)
 {
-    oct_plan *inside;
-    oct_step_info info = { .name = "", .op = "", .scheme = "float", .algorithm = "", .kernel = "", .value = "" };
+    const oct_step_info none = { .name = "", .op = "", .scheme = "float", .algorithm = "", .kernel = "", .value = "" };
     if (!p->staged)
         return step_info(p, p->step[i]);
-    for (size_t k = 0, n; rt_stage_part(p, k, &inside, &info); k++, i -= n) {
-        n = inside ? oct_plan_n_steps(inside) : 1;
+    size_t n;
+    for (rt_part at = { 0 }; rt_next_part(p, &at); i -= n) {
+        n = at.plan ? oct_plan_n_steps(at.plan) : 1;
         if (i < n)
-            return inside ? oct_plan_step(inside, i) : info;
+            return at.plan ? oct_plan_step(at.plan, i) : rt_part_info(p, at.node);
     }
-    return info;
+    return none;
 }
 
 oct_plan_memory oct_plan_memory_of(const oct_plan *p)
 {
     oct_plan_memory m = { p->memory_bytes, p->live_bytes, p->weight_bytes, p->scratch_bytes };
-    oct_plan *inside;
-    oct_step_info info;
-    for (size_t k = 0; p->staged && rt_stage_part(p, k, &inside, &info) && inside; k++) {
-        oct_plan_memory part = oct_plan_memory_of(inside);
+    for (rt_part at = { 0 }; p->staged && rt_next_part(p, &at) && at.plan;) {
+        const oct_plan_memory part = oct_plan_memory_of(at.plan);
         m.arena += part.arena;
         m.live += part.live;
         m.weights += part.weights;

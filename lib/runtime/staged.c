@@ -427,43 +427,44 @@ void rt_stage_free(oct_plan *p)
 
 /* ---- what is inside ---- */
 
-bool rt_stage_part(const oct_plan *p, size_t k, oct_plan **plan, oct_step_info *info)
+bool rt_next_part(const oct_plan *p, rt_part *at)
 {
     const rt_staged *s = p->staged;
-    for (size_t i = 0; i < s->n_stage; i++)
-        if ((*plan = s->stage[i]->plan) && k-- == 0)
+    at->node = -1;
+    while (at->stage < s->n_stage)
+        if ((at->plan = s->stage[at->stage++]->plan))
             return true;
-    for (size_t i = 0; i < s->n_body; i++)
-        for (size_t m = 0; m < RT_KEPT; m++)
-            if ((*plan = s->body[i]->kept.of[m].plan) && k-- == 0)
+    for (; at->body < s->n_body; at->body++, at->kept = 0)
+        while (at->kept < RT_KEPT)
+            if ((at->plan = s->body[at->body]->kept.of[at->kept++].plan))
                 return true;
-    *plan = NULL;
-    for (size_t i = 0; i < p->g->n_order; i++) {
-        int id = p->g->order[i];
-        const oct_node *n = &p->g->node[id];
-        if (!s->time[id].calls || k--)
-            continue;
-        const char *scheme = oct_op_of(p->g, id)->scheme;
-        *info = (oct_step_info){ .name = n->name,
-                                 .op = n->op,
-                                 .scheme = scheme ? scheme : "float",
-                                 .algorithm = "",
-                                 .kernel = "",
-                                 .seconds = s->time[id].seconds,
-                                 .value = n->n_out && n->out[0] >= 0 ? p->g->value[n->out[0]].name : "",
-                                 .calls = s->time[id].calls,
-                                 .weighted = oct_node_has_weights(p->g, id),
-                                 .bits = scheme && strcmp(scheme, "weight-only") == 0 ? rt_block_bits(p->g, n) : 0 };
-        return true;
-    }
+    at->plan = NULL;
+    while (at->order < p->g->n_order)
+        if (s->time[at->node = p->g->order[at->order++]].calls)
+            return true;
     return false;
+}
+
+oct_step_info rt_part_info(const oct_plan *p, int id)
+{
+    const rt_staged *s = p->staged;
+    const oct_node *n = &p->g->node[id];
+    const char *scheme = oct_op_of(p->g, id)->scheme;
+    return (oct_step_info){ .name = n->name,
+                            .op = n->op,
+                            .scheme = scheme ? scheme : "float",
+                            .algorithm = "",
+                            .kernel = "",
+                            .seconds = s->time[id].seconds,
+                            .value = n->n_out && n->out[0] >= 0 ? p->g->value[n->out[0]].name : "",
+                            .calls = s->time[id].calls,
+                            .weighted = oct_node_has_weights(p->g, id),
+                            .bits = scheme && strcmp(scheme, "weight-only") == 0 ? rt_block_bits(p->g, n) : 0 };
 }
 
 void rt_profile_stages(oct_plan *p)
 {
-    oct_plan *inside;
-    oct_step_info info;
-    for (size_t k = 0; rt_stage_part(p, k, &inside, &info) && inside; k++)
-        oct_plan_profile(inside, true);
+    for (rt_part at = { 0 }; rt_next_part(p, &at) && at.plan;)
+        oct_plan_profile(at.plan, true);
     memset(p->staged->time, 0, p->g->n_node * sizeof *p->staged->time);
 }
