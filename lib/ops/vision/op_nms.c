@@ -117,17 +117,26 @@ static box box_at(const nms *t, int64_t image, int32_t i)
     return (box){ right ? v[1] : v[3], down ? v[0] : v[2], right ? v[3] : v[1], down ? v[2] : v[0] };
 }
 
-/* Whether a box overlaps one of WIDE boxes more than the limit. Without branches, for the compiler to compute them side
- * by side; where the area of one is not above 0, it is not. */
+static inline float common(float a0, float a1, float b0, float b1)
+{
+    return (a1 < b1 ? a1 : b1) - (a0 > b0 ? a0 : b0);
+}
+
+/* Whether a box overlaps one of WIDE boxes more than the limit. Without branches in the loops, for the compiler to
+ * compute them side by side; where the area of one is not above 0, it is not. Most boxes are apart along one axis. */
 static bool overlaps_one(box a, float area, const float *side, size_t room, float limit)
 {
+    const float *x0 = side, *y0 = side + room, *x1 = side + 2 * room, *y1 = side + 3 * room, *areas = side + 4 * room;
     int some = 0;
+    for (int i = 0; i < WIDE; i++)
+        some |= common(a.x0, a.x1, x0[i], x1[i]) > 0.0f;
+    if (!some)
+        return false;
+    some = 0;
     for (int i = 0; i < WIDE; i++) {
-        const float x0 = side[i], y0 = side[room + i], x1 = side[2 * room + i], y1 = side[3 * room + i];
-        const float w = (a.x1 < x1 ? a.x1 : x1) - (a.x0 > x0 ? a.x0 : x0);
-        const float h = (a.y1 < y1 ? a.y1 : y1) - (a.y0 > y0 ? a.y0 : y0);
-        const float other = side[4 * room + i], both = w * h, either = area + other - both;
-        some |= (w > 0.0f) & (h > 0.0f) & (other > 0.0f) & (either > 0.0f) & (both / either > limit);
+        const float w = common(a.x0, a.x1, x0[i], x1[i]), h = common(a.y0, a.y1, y0[i], y1[i]);
+        const float both = w * h, either = area + areas[i] - both;
+        some |= (w > 0.0f) & (h > 0.0f) & (areas[i] > 0.0f) & (either > 0.0f) & (both / either > limit);
     }
     return some;
 }
