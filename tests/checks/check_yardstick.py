@@ -153,14 +153,14 @@ def main():
         (c.folder / "list.toml").write_text('[[model]]\nname = "net"\nmodel = "net.onnx"\ncalib = "calib.npy"\ndata = "eval.npy"\nlabels = "labels.npy"\nmetric = "top1"\n')
         exact = float((peer.session(c.folder / "net.onnx").run(None, {"x": x})[0].argmax(1) == labels).mean())
         pages = []
-        for path in ("list.csv", "list.toml"):
-            done, page = run(c, c.folder / path)
+        for path, more in (("list.csv", ()), ("list.toml", ("--tools", "octet"))):
+            done, page = run(c, c.folder / path, *more)
             c.hold(f"{path}: exit", done.returncode == 0, done.stderr[-400:])
             pages.append(rows_of(page, 8))
             head = next(iter(rows_of(page, 7)), [""] * 7)
             c.hold(f"{path}: float and n", head[2:5] == ["top1", "300", f"{100 * exact:.2f} %"], str(head))
         c.hold("each tool has a row", [r[1] for r in pages[0]] == ["Octet", "ONNX Runtime, static", "ONNX Runtime, dynamic"], str(pages[0]))
-        c.hold("both lists say the same", [[r[i] for i in (0, 1, 2, 3, 4, 5)] for r in pages[0]] == [[r[i] for i in (0, 1, 2, 3, 4, 5)] for r in pages[1]], str(pages))
+        c.hold("both lists say the same", [[r[i] for i in (0, 1, 2, 3, 4, 5)] for r in pages[0][:1]] == [[r[i] for i in (0, 1, 2, 3, 4, 5)] for r in pages[1]], str(pages))
         out = c.folder / "ours.onnx"
         c.convert(c.folder / "net.onnx", out, "--data", c.folder / "calib.npy", "-n", 64)
         session = peer.session(out, exact=True)  # one sample at a time, since layers may be dynamic
@@ -175,8 +175,8 @@ def main():
         (c.folder / "bad.onnx").write_bytes(b"no model")
         (c.folder / "worse.csv").write_text(header + "bad,bad.onnx,calib.npy,eval.npy,labels.npy,top1\nnet,net.onnx,calib.npy,eval.npy,labels.npy,top1\n"
                                             + "far,net.onnx,imagenet:calib,imagenet:eval,labels.npy,top1\n")
-        done, page = run(c, c.folder / "worse.csv")
-        c.hold("a model that cannot be read", done.returncode == 1 and "bad: " in done.stderr and len(rows_of(page, 8)) == 3, done.stderr[-300:])
+        done, page = run(c, c.folder / "worse.csv", "--tools", "octet")
+        c.hold("a model that cannot be read", done.returncode == 1 and "bad: " in done.stderr and len(rows_of(page, 8)) == 1, done.stderr[-300:])
         c.hold("what is not there is left out", "far: left out, for want of imagenet:calib" in done.stderr, done.stderr[-300:])
         published(c)
         return c.finish()
