@@ -6,7 +6,7 @@
 Small seeded networks of kinds that 8 bits do not hold are converted with default options: values of two scales in front of every layer; such values and weights, so that stored weights lose
 as well; layers that amplify each error; spectra of loud and quiet samples, of which dynamic layers make something of use by default. Where the conversion warns that its outputs are of little use, it has to name a command; that command, run as
 it stands, has to give a file whose outputs are of use on other samples; or, where it names a number below that, the number has to be that of the file, and no scheme may do better by more than
-a little.
+a little. Outputs that are numbers, with more error than half a percent, come with such a command without a warning, and with a goal or a scheme that was asked for without one.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -29,6 +29,7 @@ from pylib.judge import Checker, options, run_ort, sqnr
 from pylib.smallnets import Net
 
 OF_USE = 20     # dB at the outputs, the limit of the warning
+FINE = 46       # dB at outputs that are numbers: above, nothing is named
 NEAR = 3        # dB between other samples and those that judged
 SCHEMES = ("dynamic", "stored", "fp16")
 WIDTH = 96
@@ -81,6 +82,20 @@ def run_named(c, text, folder):
     return out
 
 
+def check_finer(c, what, model, data, has, named, want, tests):
+    """Where nothing is warned of."""
+    c.hold(f"{what}: named below {FINE} dB alone", bool(named) == (has < FINE), f"{has:.1f} dB, {named}")
+    if not named:
+        return
+    promised = re.search(r"\(([\d.]+) dB when", named[0][0])
+    got = sqnr(want, run_ort(run_named(c, named[0][1], c.folder), tests))
+    c.hold(f"{what}: the command loses less", got > has + NEAR, f"{has:.1f} dB, then {got:.1f}")
+    c.hold(f"{what}: as was said", promised and abs(got - float(promised[1])) < NEAR + 0.1 * got, f"{got:.1f} dB; {named[0][0]}")
+    for more in (["--scheme", "static"], ["--min-sqnr", "10"]) if what.startswith("plain") else ():  # of other kinds these are warned of
+        report = c.convert(model, c.folder / "other.onnx", "--data", data, *more)
+        c.hold(f"{what}: not with {more[0]}", not [t for t, _ in commands(report) if "lose less" in t], str(report["answer"])[:300])
+
+
 def check(c, kind, seed):
     what = f"{kind} {seed}"
     model, data, out = (c.folder / f"cure.{end}" for end in ("onnx", "npy", "q.onnx"))
@@ -92,6 +107,7 @@ def check(c, kind, seed):
     warned = any(re.search(r"output SQNR .* is below", w) for w in report["warnings"])
     c.hold(f"{what}: warned where outputs are of little use", warned == (has < OF_USE), f"{has} dB, {report['warnings']}")
     if not warned:
+        check_finer(c, what, model, data, has, commands(report), want, tests)
         return False
     named = commands(report)
     c.hold(f"{what}: a command is named", len(named) >= 1, json.dumps(report["answer"])[:300])
@@ -118,9 +134,9 @@ def main():
     parser.add_argument("--models", type=int, default=3, help="of each kind")
     args = parser.parse_args()
     with Checker(args) as c:
-        for kind in ("two scales", "many scales", "loud and quiet", "amplifying"):
+        for kind in ("two scales", "many scales", "loud and quiet", "amplifying", "plain"):
             warned = sum([check(c, kind, seed) for seed in range(args.models)])
-            if kind == "loud and quiet":    # layers are dynamic by default, which check_dynamic.py judges
+            if kind in ("loud and quiet", "plain"):    # layers of the first are dynamic by default, which check_dynamic.py judges
                 c.hold(f"{kind}: none is warned of", warned == 0, f"{warned} are")
             else:
                 c.hold(f"{kind}: some are warned of", warned > 0, "none is: the case is too easy")

@@ -148,6 +148,9 @@ bool oct_conversion_is_scaled(const oct_conversion *c);
 /* Whether there is a loss of which it warns with what helps, and whether what it would name was seen to help. */
 bool oct_conversion_has_lost(const oct_conversion *c);
 bool oct_cure_helps(const oct_conversion *c);
+/* Whether nothing was lost that is worth a warning, but the outputs are numbers, which some may want more exact, or
+ * classes of which few samples say little. */
+bool oct_conversion_is_coarse(const oct_conversion *c);
 /* Whether the whole interval of a score lies where it is a loss. */
 bool oct_score_is_worse(const oct_eval_score *x);
 /* judge.c: compares the result with the float model, for verdict.c, and holds the goals against that. c->verdict is

@@ -1,7 +1,10 @@
 /* Tries what a warning of loss would name, where nothing else was: the scheme whose ranges are those of each sample,
  * and those that leave activations float. Each is converted apart, from a copy of the float model, and judged like the
  * result, so that nothing that was decided can change. Of larger models it stays a guess, since another copy of their
- * weights would take more memory than the conversion did. */
+ * weights would take more memory than the conversion did.
+ *
+ * Numbers that no score judges are never good enough for everybody, and few samples say little of classes. For these,
+ * what leaves activations float is tried without a warning, too. */
 #include "quant/convert/convert_int.h"
 
 #include "quant/job/annotate.h"
@@ -9,6 +12,9 @@
 #include <math.h>
 
 enum { MOST_BYTES = 64 << 20 }; /* of the model's file */
+/* Without a warning: */
+#define MOST_MACS 2.4e9 /* multiply-accumulates of a trial, but for the least number of samples */
+enum { LEAST_SAMPLES = 4, MOST_SAMPLES = 64 };
 
 static oct_status compare(oct_conversion *c, const oct_graph *made, const oct_pick *pick, oct_tried *x, oct_err *err)
 {
@@ -69,13 +75,23 @@ static bool was_dynamic(const oct_conversion *c)
     return c->dynamic.taken || c->dynamic.gains || oct_qjob_has_dynamic(c->job);
 }
 
-oct_status oct_cures_try(oct_conversion *c, const oct_pick *pick, oct_err *err)
+/* Nobody who asked for a scheme or a goal wants to hear of another one without need. */
+static bool wants_finer(const oct_conversion *c)
+{
+    return oct_conversion_is_coarse(c) && c->o.job.scheme == OCT_SCHEME_AUTO && !c->o.n_goals;
+}
+
+oct_status oct_cures_try(oct_conversion *c, const oct_pick *judging, oct_err *err)
 {
     static const oct_scheme schemes[OCT_TRIED] = { OCT_SCHEME_DYNAMIC, OCT_SCHEME_STORED, OCT_SCHEME_FP16 };
-    if (!c->fl || c->o.writable || c->size_before > MOST_BYTES || !oct_conversion_has_lost(c))
+    const bool lost = oct_conversion_has_lost(c);
+    if (!c->fl || c->o.writable || c->size_before > MOST_BYTES || !(lost || wants_finer(c)))
         return OCT_OK;
+    /* Ranges are not what these forms have, so that more samples can judge them than were kept aside. */
+    const double most = fmin(MOST_SAMPLES, fmax(LEAST_SAMPLES, MOST_MACS / c->job->all_work));
+    const oct_pick chosen = { .most = (int64_t)most, .unsummed = true };
     for (size_t k = 0; k < OCT_TRIED && !oct_cure_helps(c); k++)
-        if (c->o.job.scheme != schemes[k] && !(schemes[k] == OCT_SCHEME_DYNAMIC && was_dynamic(c)))
-            OCT_TRY(try_scheme(c, schemes[k], pick, &c->tried[k], err));
+        if (c->o.job.scheme != schemes[k] && !(schemes[k] == OCT_SCHEME_DYNAMIC && (!lost || was_dynamic(c))))
+            OCT_TRY(try_scheme(c, schemes[k], lost ? judging : &chosen, &c->tried[k], err));
     return OCT_OK;
 }

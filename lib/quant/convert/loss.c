@@ -19,6 +19,7 @@
 enum { POOR_DB = 12 };     /* dB at the outputs: the noise has a quarter of their amplitude */
 enum { USEFUL_DB = 20 };   /* dB: below this, the loss is said with what helps, but it fails nothing */
 #define NEAR_DB 40         /* dB: above this, an option that gains more is not worth a word unless a score has lost */
+#define FINE_DB 46         /* dB: an error of half a percent, below which numbers that no score judges may want more */
 #define A_POINT 0.01       /* a share of the samples: an interval that allows a larger loss is said */
 #define FIVE_POINTS 0.05   /* the same for samples without labels, where close decisions change in both directions */
 enum { SAME_PERCENT = 2 }; /* files that differ by less are said to be as large */
@@ -240,12 +241,44 @@ static oct_cure cure_of(const oct_conversion *c, const oct_tried *x)
     return (oct_cure){ .scheme = oct_scheme_name(x->scheme), .sqnr = other ? NAN : x->sqnr };
 }
 
+/* Outputs without a score of decisions: only their error tells whether they are good enough. */
+static bool are_numbers(const oct_conversion *c)
+{
+    const oct_eval_score *x = oct_conversion_score(c);
+    return c->verdict && !(x && oct_metric_in_percent(x->metric));
+}
+
+/* The share of the samples that counts as a loss. */
+static double points_of(const oct_eval_score *x)
+{
+    return x->metric->relative ? FIVE_POINTS : A_POINT;
+}
+
+static bool allows_loss(const oct_eval_score *x)
+{
+    return oct_metric_in_percent(x->metric) && x->hi > points_of(x);
+}
+
+bool oct_conversion_is_coarse(const oct_conversion *c)
+{
+    const oct_eval_score *x = oct_conversion_score(c);
+    const bool unsure = x && x->metric->relative && allows_loss(x);
+    return !oct_conversion_has_lost(c) && ((are_numbers(c) && c->sqnr < FINE_DB) || (unsure && c->sqnr < GOOD_DB));
+}
+
+/* What a cure must reach. Where samples differ so much that ranges fit those that calibrated alone, the few that judge
+ * tell less, too. */
+static double enough(const oct_conversion *c)
+{
+    return oct_conversion_is_coarse(c) || (are_numbers(c) && c->seen_gap > 0) ? FINE_DB : USEFUL_DB;
+}
+
 /* A file that computes what the float model does has left everything as it is, and is no cure. Nor is one that loses
  * about as much as the result does, unless a score tells that it is better. */
 static bool repairs(const oct_conversion *c, const oct_tried *x)
 {
     const double least = c->sqnr + (oct_score_is_worse(oct_conversion_score(c)) ? 0 : OCT_DYNAMIC_GAIN);
-    return x->scheme && isfinite(x->sqnr) && x->sqnr >= USEFUL_DB && !(x->sqnr < least) && !x->worse;
+    return x->scheme && isfinite(x->sqnr) && x->sqnr >= enough(c) && !(x->sqnr < least) && !x->worse;
 }
 
 /* Of the schemes that were tried, the first one of use, or else the one with the least loss; none may lose less than
@@ -340,17 +373,6 @@ static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
     return text;
 }
 
-/* The share of the samples that counts as a loss. */
-static double points_of(const oct_eval_score *x)
-{
-    return x->metric->relative ? FIVE_POINTS : A_POINT;
-}
-
-static bool allows_loss(const oct_eval_score *x)
-{
-    return oct_metric_in_percent(x->metric) && x->hi > points_of(x);
-}
-
 /* Says that the samples are too few to exclude a loss that counts. */
 static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
 {
@@ -384,6 +406,18 @@ static bool say_dynamic(oct_conversion *c, const oct_eval_score *x)
         return false;
     oct_conversion_say(c, 0, "%s", remedy(c, helps));
     return true;
+}
+
+/* The same of what leaves activations float. */
+static bool say_finer(oct_conversion *c)
+{
+    char helps[REMEDY_TEXT];
+    bool any = false;
+    for (size_t k = 0; k < OCT_TRIED; k++)
+        any |= repairs(c, &c->tried[k]);
+    if (any && oct_conversion_is_coarse(c))
+        oct_conversion_say(c, 0, "%s", remedy(c, helps));
+    return any && oct_conversion_is_coarse(c);
 }
 
 /* A float model that guesses is fed wrongly: ranges are then those of values that never occur. */
@@ -466,5 +500,5 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
     if (k->names)
         warn_of_culprits(c);
     c->lossy |= worse || broken || poor || lengths || k->names;
-    c->curable = warned || other || say_dynamic(c, x);
+    c->curable = warned || other || say_dynamic(c, x) || say_finer(c);
 }
