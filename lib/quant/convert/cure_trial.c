@@ -13,6 +13,7 @@
 
 enum { MOST_BYTES = 64 << 20 }; /* of the model's file */
 /* Without a warning: */
+#define NOISY_DB 30     /* dB at the outputs */
 #define MOST_MACS 2.4e9 /* multiply-accumulates of a trial, but for the least number of samples */
 enum { LEAST_SAMPLES = 4, MOST_SAMPLES = 64 };
 
@@ -75,10 +76,13 @@ static bool was_dynamic(const oct_conversion *c)
     return c->dynamic.taken || c->dynamic.gains || oct_qjob_has_dynamic(c->job);
 }
 
-/* Nobody who asked for a scheme or a goal wants to hear of another one without need. */
+/* Nobody who asked for a scheme or a goal wants to hear of another one without need. Classes that are the same on all
+ * samples that judged are worth little time, unless the noise is large. */
 static bool wants_finer(const oct_conversion *c)
 {
-    return oct_conversion_is_coarse(c) && c->o.job.scheme == OCT_SCHEME_AUTO && !c->o.n_goals;
+    const bool little = c->job->all_work * MOST_SAMPLES <= MOST_MACS;
+    return oct_conversion_is_coarse(c) && c->o.job.scheme == OCT_SCHEME_AUTO && !c->o.n_goals &&
+           (little || c->sqnr < NOISY_DB || !oct_conversion_score(c));
 }
 
 oct_status oct_cures_try(oct_conversion *c, const oct_pick *judging, oct_err *err)

@@ -263,7 +263,7 @@ bool oct_conversion_is_coarse(const oct_conversion *c)
 {
     const oct_eval_score *x = oct_conversion_score(c);
     const bool unsure = x && x->metric->relative && allows_loss(x);
-    return !oct_conversion_has_lost(c) && ((are_numbers(c) && c->sqnr < FINE_DB) || (unsure && c->sqnr < GOOD_DB));
+    return !oct_conversion_has_lost(c) && ((are_numbers(c) && c->sqnr < FINE_DB) || (unsure && c->sqnr < NEAR_DB));
 }
 
 /* What a cure must reach. Where samples differ so much that ranges fit those that calibrated alone, the few that judge
