@@ -72,8 +72,11 @@ static oct_status check_size(const target *t, int w, int h, oct_err *err)
     oct_fail(err, OCT_EMALFORMED, "picture is %dx%d (width x height) after the steps, input '%s' needs %lldx%lld", w, h,
              t->in->name, (long long)mw, (long long)mh);
     if (w >= mw && h >= mh)
-        oct_hint(err, "add crop=%lldx%lld (centre) or resize=%lldx%lld (stretch) to --preprocess", (long long)mw,
-                 (long long)mh, (long long)mw, (long long)mh);
+        oct_hint(
+            err,
+            "add crop=%lldx%lld (centre), resize=%lldx%lld (stretch) or letterbox=%lldx%lld (pad, as for detectors) to "
+            "--preprocess",
+            (long long)mw, (long long)mh, (long long)mw, (long long)mh, (long long)mw, (long long)mh);
     else
         oct_hint(err, "add resize=%lldx%lld (stretch), or resize= and crop=, to --preprocess", (long long)mw,
                  (long long)mh);
