@@ -71,7 +71,7 @@ static void round_all(oct_qjob *j, int id)
         return;
     }
     j->node[id].rounds = rounds;
-    j->node[id].why = "computed in float between quantizers, which the target asks for";
+    j->node[id].why = "in float between quantizers here: the target may compute it on integers";
 }
 
 /* The position of the layer that alone computes an input of an addition and whose output nothing else reads; or -1. */
