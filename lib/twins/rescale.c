@@ -1,6 +1,7 @@
 #include "twins/rescale.h"
 
 #include <math.h>
+#include <stddef.h>
 
 /* ---- fixed point ---- */
 
@@ -52,6 +53,26 @@ int32_t oct_rescale_once(const oct_rescale *r, int32_t x)
 {
     const int total = 31 - r->shift;
     return (int32_t)(((int64_t)x * r->multiplier + (INT64_C(1) << (total - 1))) >> total);
+}
+
+static int32_t sum_once(const oct_rescale *r, int64_t x)
+{
+    const int total = 31 - r->shift;
+    if (total < 16 || total > 62)
+        return 0;
+    /* in two parts, as the product has up to 79 bits */
+    const int64_t rest = ((x & 0xffff) * r->multiplier + (INT64_C(1) << (total - 1))) >> 16;
+    return oct_twin_clamp(((x >> 16) * r->multiplier + rest) >> (total - 16), INT32_MIN, INT32_MAX);
+}
+
+/* By a multiplier of 15 bits. */
+static int32_t sum_reduced(const oct_rescale *r, int64_t x)
+{
+    const int64_t multiplier = r->multiplier < 0x7fff0000 ? (r->multiplier + (1 << 15)) >> 16 : 0x7fff;
+    const int total = 15 - r->shift;
+    if (total < 1 || total > 62)
+        return 0;
+    return oct_twin_clamp((x * multiplier + (INT64_C(1) << (total - 1))) >> total, INT32_MIN, INT32_MAX);
 }
 
 static oct_rescale fixed_of(float in, float weights, float out)
@@ -113,8 +134,8 @@ static int32_t bound_even(float bound, float scale, int32_t zero)
     return oct_twin_clamp((int64_t)fmaxf(-1e6f, fminf(1e6f, rintf(bound / scale))) + zero, -128, 127);
 }
 
-const oct_rescaling oct_rescaling_float = { float_of, to_float, bound_even };
-const oct_rescaling oct_rescaling_single = { fixed_of, to_once, bound_away };
-const oct_rescaling oct_rescaling_double_in_float = { fixed_in_float, to_twice, bound_away };
-const oct_rescaling oct_rescaling_tosa = { fixed_of, to_tosa, bound_away };
-const oct_rescaling oct_rescaling_double = { fixed_of, to_twice, bound_away };
+const oct_rescaling oct_rescaling_float = { float_of, to_float, bound_even, NULL };
+const oct_rescaling oct_rescaling_single = { fixed_of, to_once, bound_away, sum_once };
+const oct_rescaling oct_rescaling_double_in_float = { fixed_in_float, to_twice, bound_away, NULL };
+const oct_rescaling oct_rescaling_tosa = { fixed_of, to_tosa, bound_away, NULL };
+const oct_rescaling oct_rescaling_double = { fixed_of, to_twice, bound_away, sum_reduced };

@@ -18,6 +18,8 @@ typedef struct oct_rescaling {
     int32_t (*to)(const oct_rescale *r, int32_t x, int32_t zero, int32_t lo, int32_t hi);
     /* A bound of an activation as an integer. */
     int32_t (*bound)(float bound, float scale, int32_t zero);
+    /* A sum of 48 bits times it, saturated to 32; NULL: no operator needs it. */
+    int32_t (*sum)(const oct_rescale *r, int64_t x);
 } oct_rescaling;
 
 extern const oct_rescaling oct_rescaling_float;           /* XNNPACK: in float, rounded half to even */

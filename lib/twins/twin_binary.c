@@ -5,7 +5,7 @@
 #include <math.h>
 
 typedef struct pair {
-    const int8_t *a, *b;
+    const int16_t *a, *b;
     const int64_t *at_a, *at_b;
     int32_t zero_a, zero_b, lo, hi;
     float scale_a, scale_b;
@@ -15,9 +15,16 @@ typedef struct pair {
 static oct_status read_pair(const oct_twin_call *c, const oct_rescaling *by, pair *p, oct_err *err)
 {
     const oct_twin_tensor *a = c->in[0], *b = c->n_in > 1 ? c->in[1] : NULL;
-    if (!oct_twin_is_int8(a) || !oct_twin_is_int8(b))
-        return oct_twin_cannot(c, err, "its operands are not int8 with one scale");
-    *p = (pair){ a->data, b->data, NULL, NULL, a->zero, b->zero, -128, 127, a->scale, b->scale, c->out[0] };
+    const oct_twin_tensor *y = c->out[0];
+    if (!oct_twin_is_whole(a) || !oct_twin_is_whole(b) || !oct_twin_is(b, a->t->type) || !oct_twin_is(y, a->t->type))
+        return oct_twin_cannot(c, err, "its operands are not int8, or int16, with one scale");
+    *p = (pair){ .zero_a = a->zero, .zero_b = b->zero, .scale_a = a->scale, .scale_b = b->scale, .to = y };
+    p->lo = oct_twin_least(y);
+    p->hi = oct_twin_most(y);
+    p->a = oct_twin_shorts(c, a, 0);
+    p->b = oct_twin_shorts(c, b, 0);
+    if (!p->a || !p->b)
+        return oct_nomem(err);
     OCT_TRY(oct_twin_repeat(c, a, &p->at_a, err));
     OCT_TRY(oct_twin_repeat(c, b, &p->at_b, err));
     return by ? oct_twin_activation(c, OCT_TFL_BINARY_ACTIVATION, by, &p->lo, &p->hi, err) : OCT_OK;
@@ -28,25 +35,39 @@ static int32_t times(const oct_rescaling *by, const oct_rescale *r, int32_t x)
     return by->to(r, x, 0, INT32_MIN, INT32_MAX);
 }
 
-/* Both operands are shifted left by 20 bits, brought to twice the larger scale, added, and brought to that of the
- * result. */
-oct_status oct_twin_add_fixed(const oct_twin_call *c, const void *how, oct_err *err)
+/* Both operands are shifted left by 20 bits (by 15, those of 16 bits), brought to twice the larger scale by one way of
+ * rounding, added, and brought to that of the result. The last elements from `first` on have but the second way. */
+static oct_status add(const oct_twin_call *c, const oct_rescaling *inner, const oct_rescaling *by, int64_t first,
+                      oct_err *err)
 {
-    enum { LEFT = 20 };
-    const oct_rescaling *by = how;
     pair p;
     OCT_TRY(read_pair(c, by, &p, err));
+    const int left = oct_twin_is(p.to, OCT_TFL_INT16) ? 15 : 20;
     const double twice = 2 * (double)fmaxf(p.scale_a, p.scale_b);
     const oct_rescale a = oct_rescale_fixed((double)p.scale_a / twice),
                       b = oct_rescale_fixed((double)p.scale_b / twice),
-                      y = oct_rescale_fixed(twice / ((double)(1 << LEFT) * (double)p.to->scale));
+                      y = oct_rescale_fixed(twice / ((double)(1 << left) * (double)p.to->scale));
     const int32_t sign = c->op->code == OCT_TFL_SUB ? -1 : 1;
     for (int64_t i = 0; i < p.to->count; i++) {
-        const int32_t u = times(by, &a, (p.a[p.at_a[i]] - p.zero_a) * (1 << LEFT));
-        const int32_t v = times(by, &b, (p.b[p.at_b[i]] - p.zero_b) * (1 << LEFT));
-        ((int8_t *)p.to->data)[i] = (int8_t)by->to(&y, u + sign * v, p.to->zero, p.lo, p.hi);
+        const oct_rescaling *own = i < first ? inner : by;
+        const int32_t u = times(own, &a, (p.a[p.at_a[i]] - p.zero_a) * (1 << left));
+        const int32_t v = times(own, &b, (p.b[p.at_b[i]] - p.zero_b) * (1 << left));
+        oct_twin_put(p.to, i, by->to(&y, u + sign * v, p.to->zero, p.lo, p.hi));
     }
     return OCT_OK;
+}
+
+oct_status oct_twin_add_fixed(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    return add(c, how, how, 0, err);
+}
+
+/* By vectors of 16 elements where nothing is repeated, which round operands once. */
+oct_status oct_twin_add_sixteen(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    const oct_twin_tensor *a = c->in[0], *b = c->n_in > 1 ? c->in[1] : NULL;
+    const bool alike = b && a->count == c->out[0]->count && b->count == a->count;
+    return add(c, &oct_rescaling_single, how, alike ? a->count - a->count % 16 : 0, err);
 }
 
 /* The larger of both factors has 21 bits, and the sum is rounded half up. */
@@ -77,8 +98,8 @@ oct_status oct_twin_mul(const oct_twin_call *c, const void *how, oct_err *err)
     OCT_TRY(read_pair(c, by, &p, err));
     const oct_rescale y = by->of(p.scale_a, p.scale_b, p.to->scale);
     for (int64_t i = 0; i < p.to->count; i++)
-        ((int8_t *)p.to->data)[i] =
-            (int8_t)by->to(&y, (p.a[p.at_a[i]] - p.zero_a) * (p.b[p.at_b[i]] - p.zero_b), p.to->zero, p.lo, p.hi);
+        oct_twin_put(p.to, i,
+                     by->to(&y, (p.a[p.at_a[i]] - p.zero_a) * (p.b[p.at_b[i]] - p.zero_b), p.to->zero, p.lo, p.hi));
     return OCT_OK;
 }
 
@@ -106,8 +127,8 @@ oct_status oct_twin_extreme(const oct_twin_call *c, const void *how, oct_err *er
         return oct_twin_cannot(c, err, "its scales differ");
     const bool most = c->op->code == OCT_TFL_MAXIMUM;
     for (int64_t i = 0; i < p.to->count; i++) {
-        const int8_t u = p.a[p.at_a[i]], v = p.b[p.at_b[i]];
-        ((int8_t *)p.to->data)[i] = (u > v) == most ? u : v;
+        const int16_t u = p.a[p.at_a[i]], v = p.b[p.at_b[i]];
+        oct_twin_put(p.to, i, (u > v) == most ? u : v);
     }
     return OCT_OK;
 }

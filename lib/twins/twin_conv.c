@@ -1,4 +1,5 @@
-/* Convolutions of int8: pictures have the channels last, weights are [out][height][width][in]. */
+/* Convolutions of int8 weights, of pictures of int8 or int16: these have the channels last, weights are
+ * [out][height][width][in]. */
 #include "twins/twin_ops.h"
 
 /* What turns sums into results: a factor for each channel, the zero point, the bounds of the activation. */
@@ -6,7 +7,9 @@ typedef struct finish {
     const oct_rescaling *by;
     oct_rescale *scale; /* [channels] */
     const int32_t *bias;
-    int32_t zero, lo, hi;
+    const int64_t *wide_bias; /* of int16 */
+    const oct_twin_tensor *to;
+    int32_t lo, hi;
 } finish;
 
 static oct_status prepare(const oct_twin_call *c, const oct_rescaling *by, const oct_twin_tensor *x,
@@ -15,14 +18,19 @@ static oct_status prepare(const oct_twin_call *c, const oct_rescaling *by, const
     const oct_twin_tensor *y = c->out[0];
     const oct_quant *q = w->t->quant;
     const oct_twin_tensor *b = bias < c->n_in ? c->in[bias] : NULL;
-    if (!oct_twin_is_int8(x) || !oct_twin_is_int8(y) || !oct_twin_is(w, OCT_TFL_INT8) || !q || !w->t->data)
-        return oct_twin_cannot(c, err, "its operands are not int8, with constant weights");
-    if ((q->n != 1 && q->n != channels) || (b && (b->t->type != OCT_TFL_INT32 || b->count != channels)))
+    const bool wide = oct_twin_is(x, OCT_TFL_INT16), wide_bias = b && b->t->type == OCT_TFL_INT64;
+    if (!oct_twin_is_whole(x) || !oct_twin_is_whole(y) || !oct_twin_is(y, x->t->type) ||
+        !oct_twin_is(w, OCT_TFL_INT8) || !q || !w->t->data)
+        return oct_twin_cannot(c, err, "its operands are not int8 or int16, with constant weights of int8");
+    if ((q->n != 1 && q->n != channels) ||
+        (b && ((b->t->type != OCT_TFL_INT32 && !(wide && wide_bias)) || b->count != channels)))
         return oct_twin_unfit(c, "scales or biases are not as many as its channels", err);
     for (int i = 0; q->zp && i < q->n; i++)
         if (q->zp[i])
             return oct_twin_cannot(c, err, "its weights have a zero point");
-    *f = (finish){ .by = by, .bias = b ? b->data : NULL, .zero = y->zero, .lo = -128, .hi = 127 };
+    *f = (finish){
+        .by = by, .bias = b && !wide_bias ? b->data : NULL, .wide_bias = wide_bias ? b->data : NULL, .to = y
+    };
     if (!(f->scale = oct_twin_scratch(c, (size_t)channels, sizeof *f->scale)))
         return oct_nomem(err);
     for (int64_t k = 0; k < channels; k++)
@@ -30,27 +38,22 @@ static oct_status prepare(const oct_twin_call *c, const oct_rescaling *by, const
     return oct_twin_activation(c, slot, by, &f->lo, &f->hi, err);
 }
 
-static int8_t finished(const finish *f, int64_t channel, uint32_t sum)
+/* Element i of the result. */
+static void put(const finish *f, int64_t i, int64_t channel, int64_t sum)
 {
-    const uint32_t all = f->bias ? sum + (uint32_t)f->bias[channel] : sum;
-    return (int8_t)f->by->to(&f->scale[channel], (int32_t)all, f->zero, f->lo, f->hi);
+    sum += f->bias ? f->bias[channel] : f->wide_bias ? f->wide_bias[channel] : 0;
+    if (f->to->t->type == OCT_TFL_INT16)
+        oct_twin_put(f->to, i, oct_twin_clamp(f->by->sum(&f->scale[channel], sum), f->lo, f->hi));
+    else
+        oct_twin_put(f->to, i,
+                     f->by->to(&f->scale[channel], (int32_t)(uint32_t)(uint64_t)sum, f->to->zero, f->lo, f->hi));
 }
 
-/* The picture without its zero point. */
-static int16_t *centered(const oct_twin_call *c, const oct_twin_tensor *x)
+static int64_t dot(const int16_t *x, const int8_t *w, int64_t n)
 {
-    int16_t *v = oct_twin_scratch(c, (size_t)x->count, sizeof *v);
-    const int8_t *from = x->data;
-    for (int64_t i = 0; v && i < x->count; i++)
-        v[i] = (int16_t)(from[i] - x->zero);
-    return v;
-}
-
-static uint32_t dot(const int16_t *x, const int8_t *w, int64_t n)
-{
-    uint32_t sum = 0;
+    int64_t sum = 0;
     for (int64_t i = 0; i < n; i++)
-        sum += (uint32_t)(x[i] * w[i]);
+        sum += x[i] * w[i];
     return sum;
 }
 
@@ -60,7 +63,7 @@ typedef struct grouped {
 } grouped;
 
 static void conv_place(const int16_t *x, const int8_t *w, const oct_twin_window *win, const grouped *g,
-                       int64_t channels, const int64_t at[2], uint32_t *sum)
+                       int64_t channels, const int64_t at[2], int64_t *sum)
 {
     for (int64_t o = 0; o < channels; o++)
         sum[o] = 0;
@@ -92,25 +95,25 @@ oct_status oct_twin_conv(const oct_twin_call *c, const void *how, oct_err *err)
     if (w->t->dims[0] != channels || g.outputs < 1 || channels % groups)
         return oct_twin_unfit(c, "its channels do not fit its weights", err);
     OCT_TRY(prepare(c, how, x, w, 2, OCT_TFL_CONV_ACTIVATION, channels, &f, err));
-    const int16_t *v = centered(c, x);
-    uint32_t *sum = oct_twin_scratch(c, (size_t)channels, sizeof *sum);
+    const int16_t *v = oct_twin_shorts(c, x, x->zero);
+    int64_t *sum = oct_twin_scratch(c, (size_t)channels, sizeof *sum);
     if (!v || !sum)
         return oct_nomem(err);
-    int8_t *y = to->data;
+    int64_t at_y = 0;
     for (int64_t b = 0; b < x->t->dims[0]; b++, v += win.in[0] * win.in[1] * g.inputs)
         for (int64_t i = 0; i < win.out[0]; i++)
             for (int64_t k = 0; k < win.out[1]; k++) {
                 const int64_t at[2] = { i * win.stride[0] - win.before[0], k * win.stride[1] - win.before[1] };
                 conv_place(v, w->data, &win, &g, channels, at, sum);
                 for (int64_t o = 0; o < channels; o++)
-                    *y++ = finished(&f, o, sum[o]);
+                    put(&f, at_y++, o, sum[o]);
             }
     return OCT_OK;
 }
 
 /* Each channel of the picture has `times` results. */
 static void depthwise_place(const int16_t *x, const int8_t *w, const oct_twin_window *win, int64_t inputs,
-                            int64_t times, const int64_t at[2], uint32_t *sum)
+                            int64_t times, const int64_t at[2], int64_t *sum)
 {
     const int64_t channels = inputs * times;
     for (int64_t o = 0; o < channels; o++)
@@ -124,7 +127,7 @@ static void depthwise_place(const int16_t *x, const int8_t *w, const oct_twin_wi
             const int16_t *from = x + (y * win->in[1] + xx) * inputs;
             const int8_t *by = w + (ky * win->kernel[1] + kx) * channels;
             for (int64_t o = 0; o < channels; o++)
-                sum[o] += (uint32_t)(from[times == 1 ? o : o / times] * by[o]);
+                sum[o] += from[times == 1 ? o : o / times] * by[o];
         }
     }
 }
@@ -141,25 +144,25 @@ oct_status oct_twin_depthwise(const oct_twin_call *c, const void *how, oct_err *
     if (w->t->dims[0] != 1 || w->t->dims[3] != channels || inputs < 1 || channels % inputs)
         return oct_twin_unfit(c, "its channels do not fit its weights", err);
     OCT_TRY(prepare(c, how, x, w, 2, OCT_TFL_DEPTHWISE_ACTIVATION, channels, &f, err));
-    const int16_t *v = centered(c, x);
-    uint32_t *sum = oct_twin_scratch(c, (size_t)channels, sizeof *sum);
+    const int16_t *v = oct_twin_shorts(c, x, x->zero);
+    int64_t *sum = oct_twin_scratch(c, (size_t)channels, sizeof *sum);
     if (!v || !sum)
         return oct_nomem(err);
-    int8_t *y = to->data;
+    int64_t at_y = 0;
     for (int64_t b = 0; b < x->t->dims[0]; b++, v += win.in[0] * win.in[1] * inputs)
         for (int64_t i = 0; i < win.out[0]; i++)
             for (int64_t k = 0; k < win.out[1]; k++) {
                 const int64_t at[2] = { i * win.stride[0] - win.before[0], k * win.stride[1] - win.before[1] };
                 depthwise_place(v, w->data, &win, inputs, channels / inputs, at, sum);
                 for (int64_t o = 0; o < channels; o++)
-                    *y++ = finished(&f, o, sum[o]);
+                    put(&f, at_y++, o, sum[o]);
             }
     return OCT_OK;
 }
 
 /* Adds what one place of the picture gives to the sums of the result. */
 static void spread_place(const int16_t *x, const int8_t *w, const oct_twin_window *win, int64_t inputs,
-                         int64_t channels, const int64_t at[2], uint32_t *sum)
+                         int64_t channels, const int64_t at[2], int64_t *sum)
 {
     for (int64_t ky = 0; ky < win->kernel[0]; ky++) {
         const int64_t y = at[0] + ky;
@@ -192,8 +195,8 @@ oct_status oct_twin_transpose_conv(const oct_twin_call *c, const void *how, oct_
         w->t->dims[0] != channels || w->t->dims[3] != inputs)
         return oct_twin_unfit(c, "its window does not fit its result", err);
     OCT_TRY(prepare(c, how, x, w, 3, OCT_TFL_TRANSPOSE_CONV_ACTIVATION, channels, &f, err));
-    const int16_t *v = centered(c, x);
-    uint32_t *sum = oct_twin_scratch(c, (size_t)to->count, sizeof *sum);
+    const int16_t *v = oct_twin_shorts(c, x, x->zero);
+    int64_t *sum = oct_twin_scratch(c, (size_t)to->count, sizeof *sum);
     if (!v || !sum)
         return oct_nomem(err);
     const int64_t each = win.in[0] * win.in[1] * channels;
@@ -204,7 +207,7 @@ oct_status oct_twin_transpose_conv(const oct_twin_call *c, const void *how, oct_
                 spread_place(v, w->data, &win, inputs, channels, at, sum + b * each);
             }
     for (int64_t i = 0; i < to->count; i++)
-        ((int8_t *)to->data)[i] = finished(&f, i % channels, sum[i]);
+        put(&f, i, i % channels, sum[i]);
     return OCT_OK;
 }
 
@@ -218,12 +221,12 @@ oct_status oct_twin_dense(const oct_twin_call *c, const void *how, oct_err *err)
     if (inputs < 1 || channels < 1 || x->count % inputs || to->count != x->count / inputs * channels)
         return oct_twin_unfit(c, "its operands do not fit its weights", err);
     OCT_TRY(prepare(c, how, x, w, 2, OCT_TFL_DENSE_ACTIVATION, channels, &f, err));
-    const int16_t *v = centered(c, x);
+    const int16_t *v = oct_twin_shorts(c, x, x->zero);
     if (!v)
         return oct_nomem(err);
-    int8_t *y = to->data;
+    int64_t at_y = 0;
     for (int64_t i = 0; i < x->count / inputs; i++, v += inputs)
         for (int64_t o = 0; o < channels; o++)
-            *y++ = finished(&f, o, dot(v, (const int8_t *)w->data + o * inputs, inputs));
+            put(&f, at_y++, o, dot(v, (const int8_t *)w->data + o * inputs, inputs));
     return OCT_OK;
 }

@@ -28,7 +28,7 @@ typedef struct oct_twin_call {
 typedef oct_status (*oct_twin_fn)(const oct_twin_call *c, const void *how, oct_err *err);
 
 /* Which tensors a rule takes, by the first operand that is an activation, and the first result. */
-typedef enum oct_twin_types { OCT_TWIN_INT8, OCT_TWIN_REAL, OCT_TWIN_ANY } oct_twin_types;
+typedef enum oct_twin_types { OCT_TWIN_INT8, OCT_TWIN_INT16, OCT_TWIN_REAL, OCT_TWIN_ANY } oct_twin_types;
 
 typedef struct oct_twin_rule {
     oct_tfl_code code;
@@ -48,6 +48,21 @@ bool oct_twin_has(const oct_twin_call *c, int n_in, oct_tfl_type in, oct_tfl_typ
 bool oct_twin_is(const oct_twin_tensor *t, oct_tfl_type type);
 /* Whether it is a quantized tensor of int8 with one scale. */
 bool oct_twin_is_int8(const oct_twin_tensor *t);
+/* The same of int8, or of int16 with zero point 0. */
+bool oct_twin_is_whole(const oct_twin_tensor *t);
+/* The least and the largest integer of its type, int8 or int16. */
+int32_t oct_twin_least(const oct_twin_tensor *t);
+int32_t oct_twin_most(const oct_twin_tensor *t);
+/* Its integers, int8 or int16, less a number; in scratch. */
+int16_t *oct_twin_shorts(const oct_twin_call *c, const oct_twin_tensor *t, int32_t less);
+/* Sets integer i of a tensor of int8 or int16. */
+static inline void oct_twin_put(const oct_twin_tensor *t, int64_t i, int32_t x)
+{
+    if (t->t->type == OCT_TFL_INT16)
+        ((int16_t *)t->data)[i] = (int16_t)x;
+    else
+        ((int8_t *)t->data)[i] = (int8_t)x;
+}
 /* The integers of a small constant, of 32 or 64 bits. Fails where it is none. */
 oct_status oct_twin_numbers(const oct_twin_call *c, int operand, int64_t v[OCT_MAX_RANK], int *n, oct_err *err);
 /* The bounds of the activation that is fused into it; by: how they become integers. */

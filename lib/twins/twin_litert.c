@@ -2,6 +2,8 @@
 #include "twins/twin_ops.h"
 
 static const oct_twin_rule own[] = {
+    { OCT_TFL_ADD, OCT_TWIN_INT16, oct_twin_add_sixteen, &oct_rescaling_double },
+    { OCT_TFL_SUB, OCT_TWIN_INT16, oct_twin_add_fixed, &oct_rescaling_double },
     { OCT_TFL_CONV_2D, OCT_TWIN_INT8, oct_twin_conv, &oct_rescaling_float },
     { OCT_TFL_DEPTHWISE_CONV_2D, OCT_TWIN_INT8, oct_twin_depthwise, &oct_rescaling_float },
     { OCT_TFL_TRANSPOSE_CONV, OCT_TWIN_INT8, oct_twin_transpose_conv, &oct_rescaling_float },
@@ -30,7 +32,7 @@ static const oct_twin_rule own[] = {
     { 0, 0, NULL, NULL },
 };
 
-static const oct_twin_rule *const rules[] = { own, oct_twin_large, oct_twin_moves, oct_twin_reals, oct_twin_real_layers,
-                                              NULL };
+static const oct_twin_rule *const rules[] = { oct_twin_wide,        own, oct_twin_large, oct_twin_moves, oct_twin_reals,
+                                              oct_twin_real_layers, NULL };
 
 const oct_twin oct_twin_litert = { "litert", "LiteRT with XNNPACK", "ai-edge-litert 2.3.0 on x86-64", rules };

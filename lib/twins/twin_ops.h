@@ -24,11 +24,12 @@ OCT_TWIN_OPERATOR(oct_twin_max_pool);          /* the same */
 oct_status oct_twin_pool_window(const oct_twin_call *c, oct_twin_window *w, oct_err *err);
 
 /* twin_binary.c: two operands of int8, one of which may be repeated along axes. */
-OCT_TWIN_OPERATOR(oct_twin_add_fixed); /* ADD, SUB by multipliers of 31 bits; how: const oct_rescaling * */
-OCT_TWIN_OPERATOR(oct_twin_add_shift); /* by multipliers of 21 bits that share a shift; how: const oct_rescaling * */
-OCT_TWIN_OPERATOR(oct_twin_mul);       /* how: const oct_rescaling * */
-OCT_TWIN_OPERATOR(oct_twin_prelu);     /* how: const oct_rescaling * */
-OCT_TWIN_OPERATOR(oct_twin_extreme);   /* MAXIMUM, MINIMUM of equal scales */
+OCT_TWIN_OPERATOR(oct_twin_add_fixed);   /* ADD, SUB by multipliers of 31 bits; how: const oct_rescaling * */
+OCT_TWIN_OPERATOR(oct_twin_add_sixteen); /* the same of int16, where vectors round otherwise */
+OCT_TWIN_OPERATOR(oct_twin_add_shift);   /* by multipliers of 21 bits that share a shift; how: const oct_rescaling * */
+OCT_TWIN_OPERATOR(oct_twin_mul);         /* how: const oct_rescaling * */
+OCT_TWIN_OPERATOR(oct_twin_prelu);       /* how: const oct_rescaling * */
+OCT_TWIN_OPERATOR(oct_twin_extreme);     /* MAXIMUM, MINIMUM of equal scales */
 
 /* twin_mean.c */
 OCT_TWIN_OPERATOR(oct_twin_mean_fixed); /* how: const oct_rescaling * */
@@ -65,6 +66,10 @@ OCT_TWIN_OPERATOR(oct_twin_lstm_real); /* of float32 */
 extern const struct oct_twin_lstm oct_twin_lstm_fixed,
     oct_twin_lstm_table; /* logistic and tanh in fixed point, or by a table */
 
+/* wide/twin_wide.c: SOFTMAX of int16; how: const bool *, whether its tables are made in float32. */
+OCT_TWIN_OPERATOR(oct_twin_softmax_wide);
+extern const bool oct_twin_tables_single, oct_twin_tables_double;
+
 /* twin_quantize.c: reals to int8 and back. */
 OCT_TWIN_OPERATOR(oct_twin_quantize_away); /* divided, half away from zero */
 OCT_TWIN_OPERATOR(oct_twin_quantize_even); /* times the reciprocal, half to even */
@@ -83,7 +88,7 @@ OCT_TWIN_OPERATOR(oct_twin_nearest_tosa);
 extern const oct_twin_rule oct_twin_moves[], oct_twin_reals[], oct_twin_real_layers[];
 float oct_twin_activated(const oct_twin_call *c, int slot, float x); /* by the activation that is fused into it */
 /* twin_builtin.c: what runtimes with the reference kernels of TensorFlow Lite share; of those for microcontrollers; of
- * others. */
-extern const oct_twin_rule oct_twin_builtin[], oct_twin_micro[], oct_twin_large[];
+ * others. wide/twin_wide.c: on int16. */
+extern const oct_twin_rule oct_twin_builtin[], oct_twin_micro[], oct_twin_large[], oct_twin_wide[];
 
 #endif

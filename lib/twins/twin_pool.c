@@ -1,4 +1,4 @@
-/* Pools of int8, and the window of all pools. */
+/* Pools of int8 and int16, and the window of all pools. */
 #include "twins/twin_ops.h"
 
 typedef struct pool {
@@ -32,8 +32,8 @@ static oct_status read_pool(const oct_twin_call *c, const oct_rescaling *by, poo
     p->batches = x->t->dims[0];
     if (x->scale != y->scale || x->zero != y->zero)
         return oct_twin_cannot(c, err, "its result has another scale than its operand");
-    p->lo = -128;
-    p->hi = 127;
+    p->lo = oct_twin_least(y);
+    p->hi = oct_twin_most(y);
     return by ? oct_twin_activation(c, OCT_TFL_POOL_ACTIVATION, by, &p->lo, &p->hi, err) : OCT_OK;
 }
 
@@ -42,10 +42,10 @@ typedef struct held {
     int32_t sum, n, most;
 } held;
 
-static held hold(const int8_t *x, const pool *p, int64_t i, int64_t k, int64_t channel)
+static held hold(const int16_t *x, const pool *p, int64_t i, int64_t k, int64_t channel)
 {
     const oct_twin_window *w = &p->win;
-    held h = { 0, 0, -128 };
+    held h = { 0, 0, INT16_MIN };
     for (int64_t ky = 0; ky < w->kernel[0]; ky++)
         for (int64_t kx = 0; kx < w->kernel[1]; kx++) {
             const int64_t y = i * w->stride[0] - w->before[0] + ky, xx = k * w->stride[1] - w->before[1] + kx;
@@ -73,14 +73,16 @@ static oct_status compute(const oct_twin_call *c, const oct_rescaling *by, int32
 {
     pool p;
     OCT_TRY(read_pool(c, by, &p, err));
-    const int8_t *x = c->in[0]->data;
-    int8_t *y = c->out[0]->data;
+    const int16_t *x = oct_twin_shorts(c, c->in[0], 0);
+    int64_t at = 0;
+    if (!x)
+        return oct_nomem(err);
     for (int64_t b = 0; b < p.batches; b++, x += p.win.in[0] * p.win.in[1] * p.channels)
         for (int64_t i = 0; i < p.win.out[0]; i++)
             for (int64_t k = 0; k < p.win.out[1]; k++)
                 for (int64_t channel = 0; channel < p.channels; channel++) {
                     const held h = hold(x, &p, i, k, channel);
-                    *y++ = (int8_t)oct_twin_clamp(of(&h), p.lo, p.hi);
+                    oct_twin_put(c->out[0], at++, oct_twin_clamp(of(&h), p.lo, p.hi));
                 }
     return OCT_OK;
 }

@@ -41,6 +41,31 @@ bool oct_twin_is_int8(const oct_twin_tensor *t)
     return oct_twin_is(t, OCT_TFL_INT8) && t->t->quant && t->t->quant->n == 1 && t->scale > 0;
 }
 
+bool oct_twin_is_whole(const oct_twin_tensor *t)
+{
+    return oct_twin_is_int8(t) ||
+           (oct_twin_is(t, OCT_TFL_INT16) && t->t->quant && t->t->quant->n == 1 && t->scale > 0 && t->zero == 0);
+}
+
+int32_t oct_twin_least(const oct_twin_tensor *t)
+{
+    return t->t->type == OCT_TFL_INT16 ? INT16_MIN : INT8_MIN;
+}
+
+int32_t oct_twin_most(const oct_twin_tensor *t)
+{
+    return t->t->type == OCT_TFL_INT16 ? INT16_MAX : INT8_MAX;
+}
+
+int16_t *oct_twin_shorts(const oct_twin_call *c, const oct_twin_tensor *t, int32_t less)
+{
+    int16_t *v = oct_twin_scratch(c, (size_t)t->count, sizeof *v);
+    const bool wide = t->t->type == OCT_TFL_INT16;
+    for (int64_t i = 0; v && i < t->count; i++)
+        v[i] = (int16_t)((wide ? ((const int16_t *)t->data)[i] : ((const int8_t *)t->data)[i]) - less);
+    return v;
+}
+
 bool oct_twin_has(const oct_twin_call *c, int n_in, oct_tfl_type in, oct_tfl_type out)
 {
     for (int i = 0; i < n_in; i++)
@@ -93,8 +118,8 @@ oct_status oct_twin_activation(const oct_twin_call *c, int slot, const oct_resca
     float least = 0, most = INFINITY;
     switch (oct_tfl_option(c->op, slot, OCT_TFL_ACT_NONE)) {
     case OCT_TFL_ACT_NONE:
-        *lo = -128;
-        *hi = 127;
+        *lo = oct_twin_least(y);
+        *hi = oct_twin_most(y);
         return OCT_OK;
     case OCT_TFL_ACT_RELU: break;
     case OCT_TFL_ACT_RELU6: most = 6; break;
@@ -103,6 +128,11 @@ oct_status oct_twin_activation(const oct_twin_call *c, int slot, const oct_resca
         most = 1;
         break;
     default: return oct_twin_cannot(c, err, "its activation is not known");
+    }
+    if (y->t->type == OCT_TFL_INT16) {
+        *lo = oct_twin_clamp((int64_t)roundf(least / y->scale), INT16_MIN, INT16_MAX);
+        *hi = isinf(most) ? INT16_MAX : (int32_t)fminf(INT16_MAX, roundf(most / y->scale));
+        return OCT_OK;
     }
     *lo = by->bound(least, y->scale, y->zero);
     *hi = isinf(most) ? 127 : by->bound(most, y->scale, y->zero);

@@ -7,7 +7,7 @@ static const oct_twin_rule own[] = {
 };
 
 static const oct_twin_rule *const rules[] = {
-    own, oct_twin_micro, oct_twin_builtin, oct_twin_moves, oct_twin_reals, oct_twin_real_layers, NULL
+    own, oct_twin_wide, oct_twin_micro, oct_twin_builtin, oct_twin_moves, oct_twin_reals, oct_twin_real_layers, NULL
 };
 
 const oct_twin oct_twin_tflm = { "tflm", "TensorFlow Lite for microcontrollers",

@@ -100,6 +100,8 @@ class File:
             return np.ascontiguousarray(x.reshape(shape), np.float32)
         if kind == np.float32:
             return (rng.standard_normal(shape) * rng.choice([0.5, 1, 2])).astype(np.float32)
+        if kind == np.int16:
+            return rng.integers(-32768, 32768, shape).astype(kind)
         return rng.integers(-128 if kind == np.int8 else 0, 128, shape).astype(kind)
 
 
@@ -450,8 +452,81 @@ def lstms():
     yield "lstm, sums that saturate", lambda rng: make(rng, True, -11, 0.3)
 
 
+def wide_operators():
+    """(name, function that makes a file from a generator): the same on int16, whose zero points are 0."""
+    def scale(rng):
+        return float(np.float32(10 ** rng.uniform(-5, -3)))
+
+    def unary(code, fixed=None, option=None, version=3, shape=(1, 3, 5, 7), kind=np.int16):
+        def make(rng):
+            m = Maker(rng)
+            x = m.tensor(shape, None if kind == np.float32 else scale(rng), 0, kind)
+            y = m.tensor(shape, fixed or scale(rng), 0, np.int16)
+            return m.file(code, [x], y, option(rng) if option else None, version)
+        return make
+
+    def binary(code, kind, other=(1, 3, 5, 7), version=3, activations=(0,), **values):
+        def make(rng):
+            m = Maker(rng)
+            a, b = (m.tensor(s, scale(rng), 0, np.int16) for s in ((1, 3, 5, 7), other))
+            of_a, of_b = (m.tensors[t].quantization.scale[0] for t in (a, b))
+            of_y = of_a * of_b * 10 ** rng.uniform(3, 5) if code == "MUL" else (of_a + of_b) * rng.uniform(0.5, 2)
+            y = m.tensor((1, 3, 5, 7), float(np.float32(of_y)), 0, np.int16)
+            return m.file(code, [a, b], y, with_options(kind, fusedActivationFunction=int(rng.choice(activations)), **values), version)
+        return make
+
+    def pooled(code, **values):
+        def make(rng):
+            m = Maker(rng)
+            of_x = scale(rng)
+            x = m.tensor((1, 9, 8, 5), of_x, 0, np.int16)
+            step = (values["strideH"], values["strideW"])
+            y = m.tensor((1, *(-(-n // s) for n, s in zip((9, 8), step, strict=True)), 5), of_x, 0, np.int16)
+            return m.file(code, [x], y, with_options(schema.Pool2DOptionsT, fusedActivationFunction=int(rng.choice([0, 1, 3])), **values), 3)
+        return make
+
+    def product(code, each):
+        def make(rng):
+            m = Maker(rng)
+            of_x, n, inside = scale(rng), int(rng.integers(2, 9)), int(rng.integers(1, 40))
+            shape, wanted, out = {"FULLY_CONNECTED": ([3, inside], [n, inside], [3, n]), "CONV_2D": ([2, 7, 6, inside], [n, 3, 2, inside], [2, 5, 5, n]),
+                                  "DEPTHWISE_CONV_2D": ([2, 7, 6, n], [1, 3, 2, n], [2, 5, 5, n])}[code]
+            x = m.tensor(shape, of_x, 0, np.int16)
+            of_w = np.float32(rng.uniform(0.001, 0.02, n if each else 1))
+            w = m.tensor(wanted, of_w[0], 0, data=rng.integers(-127, 128, wanted))
+            b = m.tensor([n], of_x * of_w[0], 0, np.int64, rng.integers(-2 ** 20, 2 ** 20, n))
+            for t, of in ((w, of_w), (b, of_w * np.float32(of_x))) if each else ():
+                q = m.tensors[t].quantization
+                q.scale, q.zeroPoint, q.quantizedDimension = [float(s) for s in of], [0] * n, 3 if t == w and code == "DEPTHWISE_CONV_2D" else 0
+            many = np.prod(wanted) / n
+            y = m.tensor(out, float(np.float32(of_x * of_w[0] * 70 * many ** 0.5)), 0, np.int16)
+            kind, version = {"FULLY_CONNECTED": (schema.FullyConnectedOptionsT, 7), "CONV_2D": (schema.Conv2DOptionsT, 4),
+                             "DEPTHWISE_CONV_2D": (schema.DepthwiseConv2DOptionsT, 5)}[code]
+            window = {} if code == "FULLY_CONNECTED" else {"strideW": 1, "strideH": 1, "padding": 1}
+            option = with_options(kind, fusedActivationFunction=int(rng.choice([0, 1, 3])), **window, **({"depthMultiplier": 1} if code.startswith("DEPTH") else {}))
+            return m.file(code, [x, w, b], y, option, version)
+        return make
+
+    yield "wide logistic", unary("LOGISTIC", 2.0 ** -15)
+    yield "wide tanh", unary("TANH", 2.0 ** -15)
+    yield "wide softmax", unary("SOFTMAX", 2.0 ** -15, option=lambda _: with_options(schema.SoftmaxOptionsT, beta=1.0), shape=(3, 19))
+    yield "wide quantize", unary("QUANTIZE", option=lambda _: schema.QuantizeOptionsT(), version=2)
+    yield "wide quantize, reals", unary("QUANTIZE", None, lambda _: schema.QuantizeOptionsT(), 2, kind=np.float32)
+    yield "wide quantize, ties", unary("QUANTIZE", 2.0 ** -13, lambda _: schema.QuantizeOptionsT(), 2, kind=np.float32)
+    for code, kind in (("ADD", schema.AddOptionsT), ("SUB", schema.SubOptionsT)):
+        yield "wide " + code.lower(), binary(code, kind, activations=(0, 1, 3), potScaleInt16=False)
+        yield f"wide {code.lower()} by row", binary(code, kind, other=(1, 1, 1, 7), potScaleInt16=False)
+    yield "wide mul", binary("MUL", schema.MulOptionsT, version=4, activations=(0, 1, 3))
+    for code in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+        yield f"wide {code.lower()}", pooled(code, padding=0, strideW=2, strideH=1, filterWidth=3, filterHeight=2)
+    for code in ("FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D"):
+        yield f"wide {code.lower()}", product(code, False)
+        if code != "FULLY_CONNECTED":
+            yield f"wide {code.lower()}, a scale each", product(code, True)
+
+
 def hold_operators(c, only):
-    for number, (name, make) in enumerate([*one_operators(), *lstms()]):
+    for number, (name, make) in enumerate([*one_operators(), *lstms(), *wide_operators()]):
         if only and only not in name:
             continue
         for turn in range(c.turns):
@@ -626,7 +701,7 @@ def lstm():
 MADE = {"an LSTM": lstm, "a UNet": unet, "residual with PRelu": residual, "a wake word": wake_word, **{f"odd shapes {k}": lambda k=k: odd(k) for k in (11, 12, 13)}}
 
 
-def written_network(c, name):
+def written_network(c, name, *more):
     """The samples of a network, which is written as net.tflite; None where there is no such network."""
     if name in MADE:
         model = c.folder / "made.onnx"
@@ -639,19 +714,19 @@ def written_network(c, name):
         samples = check_tflite.network_samples(model, name)
     data = c.folder / "samples.npy"
     np.save(data, np.stack(samples))
-    check_tflite.write(c, model, c.folder / "net.tflite", "--data", data)
+    check_tflite.write(c, model, c.folder / "net.tflite", "--data", data, *more)
     return samples
 
 
-def hold_network(c, name):
-    samples = written_network(c, name)
+def hold_network(c, name, *more):
+    samples = written_network(c, name, *more)
     if samples is None:
         return
     file = File((c.folder / "net.tflite").read_bytes())
     for begin in range(0, c.networks, 10):
         rng = np.random.default_rng(begin)
         chosen = samples if begin == 0 else [x + rng.normal(0, 0.05 * (x.std() or 1), x.shape).astype(np.float32) for x in samples]
-        hold_equal(c, "networks", name, file, file.samples(min(10, c.networks - begin), rng, chosen))
+        hold_equal(c, "networks on int16" if more else "networks", f"{name} {' '.join(more)}", file, file.samples(min(10, c.networks - begin), rng, chosen))
 
 
 def hold_qeval(c):

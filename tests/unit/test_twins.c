@@ -66,6 +66,22 @@ TEST(test_bounds)
     assert_int_equal(oct_rescale_fixed(1e-40).multiplier, 0);
 }
 
+/* Sums of 48 bits: by all 31 bits of the multiplier, or by 15 of them. */
+TEST(test_sums)
+{
+    uint64_t seed = 3;
+    for (int i = 0; i < 20000; i++) {
+        const oct_rescale r = oct_rescale_fixed(ldexp(1 + (next(&seed) & 1023) / 1024.0, -(12 + next(&seed) % 30)));
+        const int64_t x = ((int64_t)next(&seed) << 14 | (next(&seed) & 16383)) * (next(&seed) & 1 ? -1 : 1);
+        const double whole = (double)x * ldexp((double)r.multiplier, r.shift - 31);
+        const double cut = (double)x * ldexp((double)((r.multiplier + (1 << 15)) >> 16), r.shift - 15);
+        if (fabs(whole) > 2e9)
+            continue;
+        assert_true(fabs(oct_rescaling_single.sum(&r, x) - whole) <= 0.5);
+        assert_true(r.multiplier >= 0x7fff0000 || fabs(oct_rescaling_double.sum(&r, x) - cut) <= 0.5);
+    }
+}
+
 TEST(test_fixed_point)
 {
     for (int i = 0; i <= 4000; i++) {

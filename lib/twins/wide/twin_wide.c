@@ -1,0 +1,170 @@
+/* Operators on int16 with int8 weights, which runtimes compute alike, but for sums, MUL, dense layers and SOFTMAX: one
+ * kernel each, whatever delegates there are. */
+#include "twins/wide/functions.h"
+
+#include "kernels/math.h"
+#include "twins/twin_ops.h"
+
+#include <math.h>
+
+/* ---- functions of one number ---- */
+
+typedef int32_t function(int32_t x, int32_t multiplier, int shift);
+
+/* The multiplier of at most 15 bits that brings an operand to the table's steps, and how far its products are shifted.
+ * A scale of 2^-12 (tanh: or 2^-11) needs none. */
+static void to_table(float scale, bool tanh, int32_t *multiplier, int *shift)
+{
+    int exponent;
+    double factor = (double)scale * 4096.0 * 3.0;
+    const bool power = frexpf(scale, &exponent) == 0.5f;
+    const int left = 12 + exponent - 1;
+    *multiplier = *shift = 0;
+    if (power && (left == 0 || (tanh && left == 1))) {
+        *shift = left;
+        return;
+    }
+    for (; factor <= 32767.0 / 2.0 && *shift <= 30; factor *= 2)
+        ++*shift;
+    *multiplier = factor < INT32_MAX ? (int32_t)factor : 0;
+}
+
+static oct_status apply(const oct_twin_call *c, function *of, oct_err *err)
+{
+    const oct_twin_tensor *x = c->in[0], *y = c->out[0];
+    int32_t multiplier;
+    int shift;
+    if (x->count != y->count)
+        return oct_twin_unfit(c, "its result has another size", err);
+    to_table(x->scale, of == oct_wide_tanh, &multiplier, &shift);
+    if (y->scale != ldexpf(1, -15) || multiplier > INT16_MAX)
+        return oct_twin_cannot(c, err, "its result does not have a scale of 2^-15, or its operand one above 2.6");
+    for (int64_t i = 0; i < x->count; i++)
+        oct_twin_put(y, i, oct_twin_clamp(of(((const int16_t *)x->data)[i], multiplier, shift), INT16_MIN, INT16_MAX));
+    return OCT_OK;
+}
+
+static oct_status logistic(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    (void)how;
+    return apply(c, oct_wide_logistic, err);
+}
+
+static oct_status tangent(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    (void)how;
+    return apply(c, oct_wide_tanh, err);
+}
+
+/* ---- SOFTMAX ---- */
+
+enum { SEGMENTS = 512 };
+
+static double exponential(double x)
+{
+    return oct_exp(x);
+}
+
+static double reciprocal(double x)
+{
+    return 1 / (1 + x);
+}
+
+/* Of float32, where a runtime makes its tables in that. */
+static double kept(double x, bool single)
+{
+    return single ? (double)(float)x : x;
+}
+
+static int16_t short_of(double x)
+{
+    return (int16_t)fmin(INT16_MAX, fmax(INT16_MIN, x));
+}
+
+/* 2^15 times a function at 513 places: each is moved by half of what the line to the next one is off in the middle. */
+static void make_table(double (*of)(double), double from, double to, bool single, int16_t table[SEGMENTS + 1])
+{
+    const double step = kept((to - from) / SEGMENTS, single), unit = 32768;
+    for (int i = 0; i < SEGMENTS; i++) {
+        const double at = kept(from + kept(i * step, single), single),
+                     behind = kept(from + kept((i + 1) * step, single), single);
+        const double here = round(kept(of(at), single) * unit),
+                     middle = round(kept(of(kept(at + step / 2, single)), single) * unit);
+        const double off = round(kept(kept(of(behind), single) * unit + here, single) / 2) - middle;
+        table[i] = short_of(here - round(off / 2));
+    }
+    table[SEGMENTS] = short_of(round(kept(of(to), single) * unit));
+}
+
+static int32_t look_up(int32_t x, const int16_t table[SEGMENTS + 1])
+{
+    const int at = 256 + (x >> 7), rest = x & 127;
+    return (int16_t)(table[at] + (((table[at + 1] - table[at]) * rest + 64) >> 7));
+}
+
+/* x: a row of n, and y its result, which holds exponentials in between. */
+static void softmax_row(const int16_t *x, int16_t *y, int64_t n, const oct_rescale *by, const int16_t *exp_table,
+                        const int16_t *one_table)
+{
+    int32_t most = INT16_MIN, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = x[i] > most ? x[i] : most;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t below = (int64_t)oct_rescale_twice(by, x[i] - most) + INT16_MAX;
+        y[i] = (int16_t)look_up(oct_twin_clamp(below, INT16_MIN, INT16_MAX), exp_table);
+        sum = (int32_t)((uint32_t)sum + (uint32_t)y[i]);
+    }
+    const int zeros = sum > 0 ? __builtin_clz((unsigned)sum) : 1;
+    const int32_t shifted = (int32_t)((((int64_t)sum << (zeros - 1)) + (1 << 13)) >> 14);
+    const int32_t one =
+        look_up(oct_twin_clamp((int64_t)shifted - (1 << 15) - (1 << 16), INT16_MIN, INT16_MAX), one_table);
+    const int right = 31 - zeros;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (int16_t)oct_twin_clamp(right > 0 ? ((int64_t)y[i] * one + (INT64_C(1) << (right - 1))) >> right : 0, 0,
+                                       INT16_MAX);
+}
+
+oct_status oct_twin_softmax_wide(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    const bool single = *(const bool *)how;
+    const oct_twin_tensor *x = c->in[0], *y = c->out[0];
+    const int64_t n = oct_twin_dim(x->t, 0);
+    int16_t exp_table[SEGMENTS + 1], one_table[SEGMENTS + 1];
+    if (x->count != y->count || n < 1)
+        return oct_twin_unfit(c, "its result has another size", err);
+    const double beta = (double)oct_tfl_option_real(c->op, OCT_TFL_SOFTMAX_BETA, 0);
+    const oct_rescale by = oct_rescale_fixed((double)x->scale * beta / (10.0 / 65535.0));
+    make_table(exponential, -10, 0, single, exp_table);
+    make_table(reciprocal, 0, 1, single, one_table);
+    for (int64_t i = 0; i < x->count; i += n)
+        softmax_row((const int16_t *)x->data + i, (int16_t *)y->data + i, n, &by, exp_table, one_table);
+    return OCT_OK;
+}
+
+const bool oct_twin_tables_single = true, oct_twin_tables_double = false;
+
+/* ---- QUANTIZE ---- */
+
+static oct_status requantize(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    const oct_twin_tensor *x = c->in[0], *y = c->out[0];
+    const oct_rescale by = oct_rescale_fixed((double)x->scale / (double)y->scale);
+    (void)how;
+    if (x->count != y->count)
+        return oct_twin_unfit(c, "its result has another size", err);
+    for (int64_t i = 0; i < x->count; i++)
+        oct_twin_put(y, i, oct_twin_clamp(oct_rescale_twice(&by, ((const int16_t *)x->data)[i]), INT16_MIN, INT16_MAX));
+    return OCT_OK;
+}
+
+const oct_twin_rule oct_twin_wide[] = {
+    { OCT_TFL_CONV_2D, OCT_TWIN_INT16, oct_twin_conv, &oct_rescaling_double },
+    { OCT_TFL_DEPTHWISE_CONV_2D, OCT_TWIN_INT16, oct_twin_depthwise, &oct_rescaling_double },
+    { OCT_TFL_TRANSPOSE_CONV, OCT_TWIN_INT16, oct_twin_transpose_conv, &oct_rescaling_double },
+    { OCT_TFL_AVERAGE_POOL_2D, OCT_TWIN_INT16, oct_twin_average_pool, &oct_rescaling_double },
+    { OCT_TFL_MAX_POOL_2D, OCT_TWIN_INT16, oct_twin_max_pool, &oct_rescaling_double },
+    { OCT_TFL_LOGISTIC, OCT_TWIN_INT16, logistic, NULL },
+    { OCT_TFL_TANH, OCT_TWIN_INT16, tangent, NULL },
+    { OCT_TFL_QUANTIZE, OCT_TWIN_INT16, requantize, NULL },
+    { 0, 0, NULL, NULL },
+};
