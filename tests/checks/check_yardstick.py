@@ -55,9 +55,10 @@ def run(c, *words):
     return done, page.read_text() if page.exists() else ""
 
 
-def rows_of(page, columns):
+def rows_of(page, of_tools):
+    """The rows of the table of tools, or of that of models; both have eight columns."""
     cells = [[w.strip() for w in line.strip("| \n").split(" | ")] for line in page.splitlines() if line.startswith("| ")]
-    return [r for r in cells if len(r) == columns and not r[0].startswith("---") and r[0] != "model"]
+    return [r for r in cells if len(r) == 8 and not r[0].startswith("---") and r[0] != "model" and (r[1] in pages.TOOLS.values()) == of_tools]
 
 
 def shares(c, x, folder):
@@ -92,6 +93,10 @@ def numbers(c, x, out):
     for metric, right in (("agreement", [0, 1, 1]), ("mse", ((want - found) ** 2).mean(1)), ("cosine", (want * found).sum(1) / np.linalg.norm(want, axis=1) / np.linalg.norm(found, axis=1))):
         said = subprocess.run([sys.executable, SCRIPT, "--likeness", metric, kept / "a.npz", kept / "b.npz"], capture_output=True, text=True, check=True).stdout
         c.hold(f"likeness: {metric}", np.allclose([float(w) for w in said.split()], right, atol=1e-6), said)
+    np.savez(kept / "a.npz", **{f"y/{i:06}": np.float32(v) for i, v in enumerate((1, 2, 4))})     # numbers without axes
+    np.savez(kept / "b.npz", y=np.float32([1, 2.5, 3]), sample_names=np.arange(3).astype(str))
+    said = subprocess.run([sys.executable, SCRIPT, "--likeness", "mse", kept / "a.npz", kept / "b.npz"], capture_output=True, text=True, check=True).stdout
+    c.hold("likeness: of numbers without axes", np.allclose([float(w) for w in said.split()], [0, 0.25, 1]), said)
 
 
 def write_convolutions(path):
@@ -115,17 +120,17 @@ def advice(c):
     results = c.folder / "loud_results.csv"
     done, page = run(c, c.folder / "loud.csv", "--results", results, "--tools", "octet,ort-static")
     rows = {r["tool"]: r for r in pages.read(results)}
-    c.hold("advice: has a row", pages.NAMED in rows and "--set name:" in rows[pages.NAMED]["command"], f"{rows} {done.stderr[-300:]}")
+    c.hold("advice: has a row", pages.NAMED in rows and "--samples 64" in rows[pages.NAMED]["command"], f"{rows} {done.stderr[-300:]}")
     if pages.NAMED not in rows:
         return
     out, row = c.folder / "named.onnx", rows[pages.NAMED]
     words = shlex.split(row["command"])
-    c.convert(c.folder / "loud.onnx", out, "--data", c.folder / "loud_calib.npy", "-n", 64, *(w for k, w in enumerate(words) if w == "--set" or words[k - 1] == "--set"))
+    c.convert(c.folder / "loud.onnx", out, "--data", c.folder / "loud_calib.npy", "-n", 64, *words[words.index("--samples") + 2:])
     x = np.load(c.folder / "loud_eval.npy")
     want, got = (np.concatenate([peer.session(p, exact=True).run(None, {"x": row[None]})[0] for row in x]) for p in (c.folder / "loud.onnx", out))
     value = ((want * got).sum(1) / np.linalg.norm(want, axis=1) / np.linalg.norm(got, axis=1)).mean()
     c.hold("advice: value", abs(float(row["value"]) - value) < 1e-5 and row["against"] == "ort-static" and row["against_low"] != "", f"{value} {row}")
-    c.hold("advice: the page", "## Advice" in page and f"- net: {row['warned']}: `{row['command']}`" in page, page[-900:])
+    c.hold("advice: the page", "## Advice" in page and f"| net | {row['warned']}: `{row['command']}` |" in page, page[-900:])
 
 
 def repaired(c):
@@ -156,8 +161,8 @@ def main():
         for path, more in (("list.csv", ()), ("list.toml", ("--tools", "octet"))):
             done, page = run(c, c.folder / path, *more)
             c.hold(f"{path}: exit", done.returncode == 0, done.stderr[-400:])
-            pages.append(rows_of(page, 8))
-            head = next(iter(rows_of(page, 7)), [""] * 7)
+            pages.append(rows_of(page, True))
+            head = next(iter(rows_of(page, False)), [""] * 8)
             c.hold(f"{path}: float and n", head[2:5] == ["top1", "300", f"{100 * exact:.2f} %"], str(head))
         c.hold("each tool has a row", [r[1] for r in pages[0]] == ["Octet", "ONNX Runtime, static", "ONNX Runtime, dynamic"], str(pages[0]))
         c.hold("both lists say the same", [[r[i] for i in (0, 1, 2, 3, 4, 5)] for r in pages[0][:1]] == [[r[i] for i in (0, 1, 2, 3, 4, 5)] for r in pages[1]], str(pages))
@@ -176,7 +181,7 @@ def main():
         (c.folder / "worse.csv").write_text(header + "bad,bad.onnx,calib.npy,eval.npy,labels.npy,top1\nnet,net.onnx,calib.npy,eval.npy,labels.npy,top1\n"
                                             + "far,net.onnx,imagenet:calib,imagenet:eval,labels.npy,top1\n")
         done, page = run(c, c.folder / "worse.csv", "--tools", "octet")
-        c.hold("a model that cannot be read", done.returncode == 1 and "bad: " in done.stderr and len(rows_of(page, 8)) == 1, done.stderr[-300:])
+        c.hold("a model that cannot be read", done.returncode == 1 and "bad: " in done.stderr and len(rows_of(page, True)) == 1, done.stderr[-300:])
         c.hold("what is not there is left out", "far: left out, for want of imagenet:calib" in done.stderr, done.stderr[-300:])
         published(c)
         return c.finish()

@@ -1,8 +1,9 @@
 """What scripts/yardstick has measured, as a file with a row for each model and tool, and as a page."""
 import csv
+import re
 
 FIELDS = ("model", "source", "metric", "samples", "float", "float_bytes", "tool", "value", "drop", "low", "high", "bytes", "integer", "in_float", "seconds", "peak_mb", "failed", "warned",
-          "against", "against_drop", "against_low", "against_high", "calibration", "published", "command", "by", "cpu")
+          "against", "against_drop", "against_low", "against_high", "calibration", "published", "command", "by", "cpu", "day")
 NAMED = "octet-named"       # what Octet's answer to the first conversion named
 OURS = ("octet", NAMED)
 TOOLS = {"octet": "Octet", NAMED: "Octet, as it advised", "ort-static": "ONNX Runtime, static", "ort-dynamic": "ONNX Runtime, dynamic", "nncf": "NNCF"}
@@ -96,16 +97,16 @@ def page(rows):
     if not rows:
         return "# Accuracy: models beside other tools\n\nNo model was measured.\n"
     heads = [[r["model"], r["source"] or "-", r["metric"], r["samples"] or "-", number(r["float"], r["metric"]), f"{int(r['float_bytes']) / 1e6:.2f}",
-              f"{TOOLS[r['against']]}: {difference(r, 'against_')}" if r["against"] else "-"] for r in rows if r["tool"] == "octet"]
-    warnings = [[r["model"], r["warned"]] for r in rows if r["tool"] == "octet" and r["warned"]]
+              f"{TOOLS[r['against']]}: {difference(r, 'against_')}" if r["against"] else "-", r["day"] or "-"] for r in rows if r["tool"] == "octet"]
+    warnings = [[r["model"], re.sub(r"\S*/octet-yardstick-\w+/", "", r["warned"]).replace("|", "/")] for r in rows if r["tool"] == "octet" and r["warned"]]
     commands = [list(x) for x in dict.fromkeys((TOOLS[r["tool"]], f"`{r['command']}`") for r in rows if r["tool"] not in OURS)]
-    advised = [f"- {r['model']}: {r['warned']}: `{r['command']}`; against the best other tool {difference(r, 'against_') if r['against'] else '-'}" for r in rows if r["tool"] == NAMED]
+    advised = [[r["model"], f"{r['warned'].replace('|', '/')}: `{r['command']}`", difference(r, "against_") if r["against"] else "-"] for r in rows if r["tool"] == NAMED]
     ours = [[f"Octet, {r['model']}", f"`{r['command']}`"] for r in rows if r["tool"] == "octet"]
     known = [[r["model"], r["published"], number(r["float"], r["metric"]), number(r["value"], r["metric"]), difference(r)] for r in rows if r["tool"] == "octet" and r["published"]]
     others = "\n## Published figures\n\nWhat others have published of these networks, from float to 8 bits, and what was measured here; they had other samples, and some of them other weights.\n\n" + \
         table(["model", "published", "float", "Octet", "drop"], known) + "\n" if known else ""
     said = "\n## Warnings\n\nWhat the conversions by Octet said of their results.\n\n" + table(["model", "warnings"], warnings) + "\n" if warnings else ""
-    said += "\n## Advice\n\nCommands that the answers of these conversions named, and what their files lose.\n\n" + "\n".join(advised) + "\n" if advised else ""
+    said += "\n## Advice\n\nCommands that the answers of these conversions named, and what their files lose.\n\n" + table(["model", "command", "against the best other tool"], advised) + "\n" if advised else ""
     return f"""# Accuracy: models beside other tools
 
 Written by `scripts/yardstick`; do not edit. {'; '.join(dict.fromkeys(r['cpu'] for r in rows))}. {', '.join(dict.fromkeys(v for r in rows for v in r['by'].split(', ')))}.
@@ -116,7 +117,7 @@ model's. Layers are Conv, Gemm, MatMul and the like on integers behind ONNX Runt
 
 {verdicts(rows)}
 
-{table(["model", "from", "metric", "n", "float", "MB", "Octet against the best other tool: drop"], heads)}
+{table(["model", "from", "metric", "n", "float", "MB", "Octet against the best other tool: drop", "measured"], heads)}
 
 {table(["model", "tool", "value", "drop", "size", "integer layers", "s", "MB"], [line(r) for r in rows])}
 {others}{said}
