@@ -77,8 +77,10 @@ oct_status rt_check_known(const oct_graph *g, int node, oct_err *err)
     const oct_node *n = &g->node[node];
     if (oct_op_of(g, node))
         return OCT_OK;
-    return oct_fail(err, OCT_EUNSUPPORTED, "operator %s%s%s of opset %lld is unknown", n->domain,
-                    n->domain[0] ? "." : "", n->op, (long long)oct_node_opset(g, n));
+    oct_fail(err, OCT_EUNSUPPORTED, "operator %s%s%s of opset %lld is unknown", n->domain, n->domain[0] ? "." : "",
+             n->op, (long long)oct_node_opset(g, n));
+    oct_hint(err, "qeval --runner CMD has another runtime run models with it");
+    return OCT_EUNSUPPORTED;
 }
 
 oct_status rt_check_value(const oct_value *v, oct_err *err)

@@ -24,15 +24,35 @@ def read_arrays(stream, count):
     found = {}
     for _ in range(count):
         _, size, name = stream.readline().decode("utf-8", "surrogateescape").rstrip("\n").split(" ", 2)
-        found[name] = np.load(io.BytesIO(read_exactly(stream, int(size))), allow_pickle=False)
+        array = np.load(io.BytesIO(read_exactly(stream, int(size))), allow_pickle=False)
+        found[name] = array.astype(object) if array.dtype.kind == "U" else array
     return found
+
+
+def as_array(name, value):
+    """What .npy holds: maps from classes to scores become the table of these, in the order of the classes; texts have a type of their own."""
+    if isinstance(value, list) and value and all(isinstance(v, dict) for v in value):
+        if any(list(v) != list(value[0]) for v in value):
+            raise ValueError(f"the maps of output '{name}' have different keys")
+        value = [list(v.values()) for v in value]
+        return np.array(value, np.float32 if isinstance(value[0][0], float) else None)
+    unlike = f"output '{name}' is neither a tensor of numbers or texts nor a list of maps"
+    try:
+        array = np.asarray(value, order="C")
+    except ValueError as ragged:
+        raise ValueError(unlike) from ragged
+    if array.dtype != object:
+        return array
+    if not all(isinstance(v, str) for v in array.flat):
+        raise ValueError(unlike)
+    return array.astype(str)
 
 
 def write_arrays(stream, seconds, arrays):
     stream.write(f"done {seconds!r} {len(arrays)}\n".encode())
     for name, array in arrays.items():
         held = io.BytesIO()
-        np.save(held, np.asarray(array, order="C"), allow_pickle=False)
+        np.save(held, as_array(name, array), allow_pickle=False)
         stream.write(f"array {held.tell()} {name}\n".encode("utf-8", "surrogateescape") + held.getvalue())
     stream.flush()
 

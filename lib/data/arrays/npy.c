@@ -2,7 +2,9 @@
 #include "data/arrays/npy.h"
 
 #include "base/io.h"
+#include "base/little_endian.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -292,11 +294,32 @@ bool oct_npy_header(oct_buf *out, oct_dtype dtype, int rank, const int64_t *dims
     return false;
 }
 
-bool oct_npy_header_text(oct_buf *out, size_t width, int64_t n, size_t min_size)
+bool oct_npy_header_text(oct_buf *out, size_t width, int rank, const int64_t *dims, size_t min_size)
 {
     char descr[32];
     snprintf(descr, sizeof descr, "<U%zu", width);
-    return put_header(out, descr, 1, &n, min_size);
+    return put_header(out, descr, rank, dims, min_size);
+}
+
+bool oct_npy_put_texts(oct_buf *out, const oct_str *text, int64_t n, int rank, const int64_t *dims)
+{
+    size_t width = 1, len; /* numpy has no texts without room */
+    for (int64_t i = 0; i < n; i++) {
+        size_t count = 0;
+        for (size_t at = 0; at < text[i].n; at += len, count++)
+            oct_utf8_char(text[i].s + at, text[i].n - at, &len);
+        width = count > width ? count : width;
+    }
+    if (!oct_npy_header_text(out, width, rank, dims, 0))
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        size_t at = 0;
+        for (size_t k = 0; k < width; k++, at += at < text[i].n ? len : 0) {
+            const bool more = at < text[i].n;
+            oct_buf_add_le(out, more ? oct_utf8_char(text[i].s + at, text[i].n - at, &len) : 0, 4);
+        }
+    }
+    return !out->failed;
 }
 
 void oct_npy_gather(const oct_npy *h, const uint8_t *data, int64_t index, void *dst)

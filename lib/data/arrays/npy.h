@@ -36,8 +36,11 @@ oct_status oct_npy_texts(const oct_npy *h, const uint8_t *data, int64_t n, oct_i
 /* Appends a header of format 1.0, padded so that it takes a multiple of 64 bytes and at least min_size.
  * False for a type numpy does not have. */
 bool oct_npy_header(oct_buf *out, oct_dtype dtype, int rank, const int64_t *dims, size_t min_size);
-/* The same for n texts of `width` characters of 4 bytes, little-endian; shorter texts are padded with zeros. */
-bool oct_npy_header_text(oct_buf *out, size_t width, int64_t n, size_t min_size);
+/* The same for texts of `width` characters of 4 bytes, little-endian; shorter texts are padded with zeros. */
+bool oct_npy_header_text(oct_buf *out, size_t width, int rank, const int64_t *dims, size_t min_size);
+/* Appends n texts as such a file has them, with its header. Bytes that are no
+ * UTF-8 become U+FFFD. False: memory ran out. */
+bool oct_npy_put_texts(oct_buf *out, const oct_str *text, int64_t n, int rank, const int64_t *dims);
 
 /* Copies element `index` of axis 0 of Fortran-ordered data (rank >= 1) into dst, in C order. */
 void oct_npy_gather(const oct_npy *h, const uint8_t *data, int64_t index, void *dst);

@@ -215,7 +215,7 @@ static bool describe(oct_buf *head, const run *r, int64_t rows, size_t width, si
     if (r->rank)
         dims[0] = rows;
     if (r->dtype == OCT_STRING)
-        return oct_mul_size((size_t)rows, 4 * width, bytes) && oct_npy_header_text(head, width, rows, 128);
+        return oct_mul_size((size_t)rows, 4 * width, bytes) && oct_npy_header_text(head, width, 1, &rows, 128);
     return oct_count(dims, r->rank, &count) && oct_dtype_bytes(r->dtype, count, bytes) &&
            oct_npy_header(head, r->dtype, r->rank, dims, 128);
 }

@@ -18,9 +18,11 @@ enum { VERSION = 1, LINE = 8192, NPY_START = 12, MOST_ARRAYS = 65535, AT_FIRST =
 static const int64_t MOST_BYTES = (int64_t)4 << 30; /* limit for one array */
 
 typedef struct result {
-    oct_operand t; /* its data are owned */
-    size_t room;   /* the capacity of data, in bytes */
-    bool seen;     /* this answer contains it */
+    oct_operand t;  /* its data are owned, or those of `texts` */
+    void *data;     /* as it came; owned */
+    size_t room;    /* the capacity of data, in bytes */
+    oct_str *texts; /* [count], owned: of strings */
+    bool seen;      /* this answer contains it */
 } result;
 
 struct oct_remote {
@@ -31,6 +33,7 @@ struct oct_remote {
     char *name;
     oct_model_inputs in;
     result *out; /* [g->n_output] */
+    oct_interned *texts;
     bool failed; /* do not wait for its end */
     char line[LINE];
 };
@@ -105,6 +108,20 @@ static oct_status check_name(const oct_remote *r, const char *name, oct_err *err
     return oct_fail(err, OCT_EUNSUPPORTED, "%s: the name '%.60s' cannot be passed to a command", r->o->command, name);
 }
 
+static oct_status send_texts(oct_remote *r, const char *name, const oct_str *text, const oct_array *a, oct_err *err)
+{
+    oct_buf file = OCT_BUF_INIT, line = OCT_BUF_INIT;
+    oct_status s = oct_npy_put_texts(&file, text, oct_array_count(a), a->rank, a->dims) ? OCT_OK : oct_nomem(err);
+    oct_buf_printf(&line, "array %zu %s\n", file.len, name);
+    if (s == OCT_OK)
+        s = line.failed ? oct_nomem(err) : oct_kept_write(r->kept, line.data, line.len, err);
+    if (s == OCT_OK)
+        s = oct_kept_write(r->kept, file.data, file.len, err);
+    oct_buf_free(&line);
+    oct_buf_free(&file);
+    return s;
+}
+
 static oct_status send_input(oct_remote *r, size_t i, const oct_array *a, oct_err *err)
 {
     const oct_value *v = &r->g->value[r->g->input[i]];
@@ -112,6 +129,8 @@ static oct_status send_input(oct_remote *r, size_t i, const oct_array *a, oct_er
     size_t bytes;
     oct_buf head = OCT_BUF_INIT, line = OCT_BUF_INIT;
     oct_status s = OCT_OK;
+    if (v->kind == OCT_VALUE_TENSOR && type == OCT_STRING)
+        return send_texts(r, v->name, r->in.data[i], a, err);
     if (v->kind != OCT_VALUE_TENSOR || !oct_npy_header(&head, type, a->rank, a->dims, 0) ||
         !oct_dtype_bytes(type, oct_array_count(a), &bytes))
         s = head.failed
@@ -155,7 +174,7 @@ static oct_status read_head(oct_remote *r, const char *name, size_t bytes, oct_n
         return oct_nomem(err);
     memcpy(all, start, NPY_START);
     oct_status s = oct_kept_read(r->kept, all + NPY_START, size - NPY_START, err);
-    if (s == OCT_OK && (s = oct_npy_parse(all, size, head, err)) != OCT_OK)
+    if (s == OCT_OK && (s = oct_npy_parse_any(all, size, head, err)) != OCT_OK)
         oct_within(err, "%s: output '%s'", r->o->command, name);
     oct_free(all);
     if (s != OCT_OK)
@@ -180,20 +199,34 @@ static oct_status pass_over(oct_remote *r, int64_t bytes, oct_err *err)
 /* Memory grows with the data that arrive, not with the size that is announced. */
 static oct_status read_data(oct_remote *r, result *x, size_t bytes, oct_err *err)
 {
-    for (size_t at = 0; at < bytes || !x->t.data;) {
+    for (size_t at = 0; at < bytes || !x->data;) {
         const size_t want = bytes < AT_FIRST || bytes / 2 < at ? bytes : at < AT_FIRST ? AT_FIRST : 2 * at;
-        if (want > x->room || !x->t.data) {
-            void *more = oct_realloc(x->t.data, x->room, want ? want : 1);
+        if (want > x->room || !x->data) {
+            void *more = oct_realloc(x->data, x->room, want ? want : 1);
             if (!more)
                 return oct_nomem(err);
-            x->t.data = more;
+            x->data = more;
             x->room = want;
         }
         const size_t to = x->room < bytes ? x->room : bytes;
-        OCT_TRY(oct_kept_read(r->kept, (char *)x->t.data + at, to - at, err));
+        OCT_TRY(oct_kept_read(r->kept, (char *)x->data + at, to - at, err));
         at = to;
     }
     return OCT_OK;
+}
+
+/* The texts of an array of strings. */
+static oct_status read_texts(oct_remote *r, result *x, const oct_npy *head, oct_err *err)
+{
+    size_t bytes;
+    if (!oct_mul_size((size_t)head->count + 1, sizeof *x->texts, &bytes))
+        return oct_nomem(err);
+    oct_free(x->texts);
+    if (!(x->texts = oct_alloc(bytes)))
+        return oct_nomem(err);
+    if (!r->texts)
+        OCT_TRY(oct_interned_create(&r->texts, err));
+    return oct_npy_texts(head, x->data, head->count, r->texts, x->texts, err);
 }
 
 static oct_status read_output(oct_remote *r, oct_err *err)
@@ -212,7 +245,14 @@ static oct_status read_output(oct_remote *r, oct_err *err)
     const char *name = r->g->value[r->g->output[x - r->out]].name;
     OCT_TRY(read_head(r, name, (size_t)bytes, &head, err));
     OCT_TRY(read_data(r, x, head.bytes, err));
-    x->t = (oct_operand){ .dtype = head.dtype, .rank = head.rank, .count = head.count, .data = x->t.data, .value = -1 };
+    const bool texts = head.dtype == OCT_STRING;
+    if (texts)
+        OCT_TRY_WITHIN(read_texts(r, x, &head, err), err, "%s: output '%s'", r->o->command, name);
+    x->t = (oct_operand){ .dtype = head.dtype,
+                          .rank = head.rank,
+                          .count = head.count,
+                          .data = texts ? (void *)x->texts : x->data,
+                          .value = -1 };
     memcpy(x->t.dims, head.dims, (size_t)head.rank * sizeof head.dims[0]);
     x->seen = true;
     return OCT_OK;
@@ -331,8 +371,11 @@ void oct_remote_stop(oct_remote *r)
         r->failed = oct_kept_write(r->kept, "end\n", 4, &ignored) != OCT_OK;
     }
     oct_kept_stop(r->kept, !r->failed);
-    for (size_t i = 0; r->out && i < r->g->n_output; i++)
-        oct_free(r->out[i].t.data);
+    for (size_t i = 0; r->out && i < r->g->n_output; i++) {
+        oct_free(r->out[i].data);
+        oct_free(r->out[i].texts);
+    }
+    oct_interned_destroy(r->texts);
     oct_model_inputs_free(&r->in);
     oct_arena_destroy(r->arena);
 }
