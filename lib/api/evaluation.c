@@ -7,6 +7,7 @@
 #include "forms/write/ends.h"
 #include "forms/write/forms_write.h"
 #include "kernels/cpu.h"
+#include "quant/convert/convert.h"
 
 #include <math.h>
 #include <string.h>
@@ -158,6 +159,18 @@ static oct_status match_ends(oct_evaluation *s, size_t k, oct_err *err)
     return OCT_OK;
 }
 
+/* The float model is the measure of all others. */
+static void warn_of_order(const oct_evaluation *s)
+{
+    for (size_t k = 1; k < s->n_models; k++)
+        if (oct_quantized_nodes(s->models[0].graph) && !oct_quantized_nodes(s->models[k].graph)) {
+            oct_say(s->h.voice, OCT_NOTE_WARNING,
+                    "%s is quantized, and %s is not: the float model comes first, and the others are compared with it",
+                    s->models[0].name, s->models[k].name);
+            return;
+        }
+}
+
 static oct_status load_models(oct_evaluation *s, oct_err *err)
 {
     const octet_evaluate_options *a = &s->x;
@@ -181,6 +194,7 @@ static oct_status load_models(oct_evaluation *s, oct_err *err)
         if (k)
             OCT_TRY(is_remote(s, k) ? leave_ends(s, k, err) : match_ends(s, k, err));
     }
+    warn_of_order(s);
     return a->compute ? add_bf16(s, err) : OCT_OK;
 }
 

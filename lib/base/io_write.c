@@ -119,7 +119,10 @@ oct_status oct_place_fail(const oct_place *p, const char *path, oct_err *err)
         folder[--n] = 0;
     if (e != ENOENT || stat(folder, &st) == 0) {
         errno = e;
-        return oct_fail_errno(err, "%s: cannot write to its folder", path);
+        const oct_status s = oct_fail_errno(err, "%s: cannot write to its folder", path);
+        if (e == EACCES || e == EROFS || e == EPERM)
+            oct_hint(err, "name a place where you may write");
+        return s;
     }
     oct_fail(err, OCT_EIO, "%s: there is no folder %s", path, folder);
     if (is_plain_word(folder))
