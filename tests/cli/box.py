@@ -35,6 +35,17 @@ def case(f):
     return f
 
 
+def case_of_numbers(f):
+    """A case that compares what code computes that other tests run under sanitizers: left out there, unless OCT_ALL is set."""
+    def unless_checked(b):
+        if b.slow > 1 and not os.environ.get("OCT_ALL"):
+            raise Skipped("compares numbers: without sanitizers, or with OCT_ALL=1")
+        f(b)
+
+    CASES.append((f.__name__.replace("_", "-"), unless_checked))
+    return f
+
+
 def need(condition, text):
     if not condition:
         raise Failed(text)
