@@ -238,8 +238,10 @@ static int output_row(const finder *f, const oct_node *to)
 static const char *unequal(const finder *f, const oct_target_op *e, const oct_node *first, int row,
                            const oct_node *other, int other_row)
 {
-    if (row < 0 || row > 1 || row != other_row)
-        return "the target wants its inputs and results in one 8-bit type";
+    const bool bytes = f->t->takes[0][0] || f->t->takes[0][1] || f->t->takes[1][0] || f->t->takes[1][1];
+    if (row < 0 || (row > 1) == bytes || row != other_row)
+        return bytes ? "the target wants its inputs and results in one 8-bit type"
+                     : "the target wants its inputs and results in one 16-bit type";
     if (!is_single(f->g, first) || !is_single(f->g, other))
         return "a scale is not one number";
     if (e && e->rules.scalars &&

@@ -126,6 +126,7 @@ enum {
     OCT_TFL_DENSE_KEEP_DIMS = 2,
 
     OCT_TFL_BINARY_ACTIVATION = 0, /* ADD, SUB, MUL, DIV */
+    OCT_TFL_BINARY_POWERS = 1,     /* ADD, SUB: scales of int16 are powers of two; by default they are */
     OCT_TFL_SOFTMAX_BETA = 0,
     OCT_TFL_CONCAT_AXIS = 0,
     OCT_TFL_CONCAT_ACTIVATION = 1,

@@ -48,7 +48,7 @@ oct_status oct_tfl_write_conv(oct_tfl_writer *w, const oct_node *n, oct_err *err
 {
     static const oct_tfl_order ohwi = { { 0, 2, 3, 1 } }, depth = { { 1, 2, 3, 0 } };
     const int64_t groups = oct_node_int(n, "group", 1);
-    const bool whole = oct_tfl_runs_int8(w, 0, 1) && oct_tfl_weights_fit(w, n->in[1], 0);
+    const bool whole = oct_tfl_runs_whole(w, 0, 1) && oct_tfl_weights_fit(w, n->in[1], 0);
     const oct_tfl_kind kind = whole ? OCT_TFL_OWN : OCT_TFL_REAL;
     oct_tfl_window win;
     oct_tfl_operator *op;
@@ -97,7 +97,7 @@ static oct_status cut(oct_tfl_writer *w, const oct_tfl_window *win, int from, in
 oct_status oct_tfl_write_conv_transpose(oct_tfl_writer *w, const oct_node *n, oct_err *err)
 {
     static const oct_tfl_order ohwi = { { 1, 2, 3, 0 } };
-    const bool whole = oct_tfl_runs_int8(w, 0, 1) && oct_tfl_weights_fit(w, n->in[1], 1);
+    const bool whole = oct_tfl_runs_whole(w, 0, 1) && oct_tfl_weights_fit(w, n->in[1], 1);
     const oct_tfl_kind kind = whole ? OCT_TFL_OWN : OCT_TFL_REAL;
     oct_tfl_window win;
     oct_tfl_operator *op;

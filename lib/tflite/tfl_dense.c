@@ -7,7 +7,7 @@ static oct_status dense(oct_tfl_writer *w, const oct_node *n, int channel, int b
 {
     const oct_tfl_order plain = oct_tfl_plain(), turned = { { 1, 0 } };
     const oct_tfl_kind kind =
-        oct_tfl_runs_int8(w, 0, 1) && oct_tfl_weights_fit(w, n->in[1], channel) ? OCT_TFL_OWN : OCT_TFL_REAL;
+        oct_tfl_runs_whole(w, 0, 1) && oct_tfl_weights_fit(w, n->in[1], channel) ? OCT_TFL_OWN : OCT_TFL_REAL;
     oct_tfl_operator *op;
     int64_t dims[OCT_MAX_RANK];
     int rank, in[3], out;
@@ -22,7 +22,7 @@ static oct_status dense(oct_tfl_writer *w, const oct_node *n, int channel, int b
     oct_tfl_set_byte(op, OCT_TFL_DENSE_ACTIVATION, w->activation);
     if (w->m->tensor[in[0]].rank > 2) {
         oct_tfl_set_byte(op, OCT_TFL_DENSE_KEEP_DIMS, 1);
-        op->version = 5;
+        op->version = op->version < 5 ? 5 : op->version;
     }
     return OCT_OK;
 }
@@ -39,7 +39,8 @@ oct_status oct_tfl_write_gemm(oct_tfl_writer *w, const oct_node *n, oct_err *err
 static oct_status batch(oct_tfl_writer *w, const oct_node *n, oct_err *err)
 {
     const oct_tfl_order plain = oct_tfl_plain();
-    const oct_tfl_kind kind = oct_tfl_runs_int8(w, 0, 2) ? OCT_TFL_OWN : OCT_TFL_REAL;
+    const bool whole = oct_tfl_runs_whole(w, 0, 2) && w->g->value[w->out].quant->dtype == OCT_S8;
+    const oct_tfl_kind kind = whole ? OCT_TFL_OWN : OCT_TFL_REAL;
     int in[2], out;
     for (int i = 0; i < 2; i++)
         OCT_TRY(oct_tfl_read(w, n->in[i], &plain, kind, &in[i], err));

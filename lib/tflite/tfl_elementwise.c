@@ -89,7 +89,7 @@ oct_status oct_tfl_write_binary(oct_tfl_writer *w, const oct_node *n, oct_err *e
     if (n->n_in != 2)
         return oct_tfl_cannot(w, err, "write it as several nodes of two operands", "it has %d operands", n->n_in);
     const bool whole =
-        codes[k].runs != REALS && oct_tfl_runs_int8(w, 0, 2) && (codes[k].runs == INT8 || has_one_scale(w, n));
+        codes[k].runs != REALS && oct_tfl_runs_whole(w, 0, 2) && (codes[k].runs == INT8 || has_one_scale(w, n));
     const oct_tfl_kind kind = whole ? OCT_TFL_OWN : OCT_TFL_REAL;
     for (int i = 0; i < 2; i++)
         OCT_TRY(operand(w, n->in[i], &order, rank, kind, &in[i], err));
@@ -97,7 +97,10 @@ oct_status oct_tfl_write_binary(oct_tfl_writer *w, const oct_node *n, oct_err *e
     OCT_TRY(oct_tfl_add(w, codes[k].code, in, 2, &out, 1, &op, err));
     if (w->activation)
         oct_tfl_set_byte(op, OCT_TFL_BINARY_ACTIVATION, w->activation);
-    if (codes[k].code == OCT_TFL_MUL && whole &&
+    const bool wide = whole && w->g->value[w->out].quant->dtype == OCT_S16;
+    if (wide && codes[k].code != OCT_TFL_MUL)
+        oct_tfl_clear_byte(op, OCT_TFL_BINARY_POWERS);
+    if (codes[k].code == OCT_TFL_MUL && whole && !wide &&
         scale_of(w, n->in[0]) * scale_of(w, n->in[1]) / scale_of(w, w->out) >= 1)
         op->version = 3;
     return OCT_OK;
@@ -114,13 +117,17 @@ static oct_status unary(oct_tfl_writer *w, const oct_node *n, oct_tfl_code code,
     return oct_tfl_add(w, code, &in, 1, &out, 1, op, err);
 }
 
-static const oct_quant *fixed(oct_tfl_code code)
+static const oct_quant *fixed(const oct_tfl_writer *w, oct_tfl_code code)
 {
+    static const float s32768 = 1.0f / 32768;
     static const float s256 = 1.0f / 256, s128 = 1.0f / 128, s16 = 1.0f / 16;
     static const int32_t low = -128, zero = 0, high = 127;
     static const oct_quant unit = { .n = 1, .scale = &s256, .zp = &low, .dtype = OCT_S8 },
                            both = { .n = 1, .scale = &s128, .zp = &zero, .dtype = OCT_S8 },
+                           fine = { .n = 1, .scale = &s32768, .zp = &zero, .dtype = OCT_S16 },
                            logs = { .n = 1, .scale = &s16, .zp = &high, .dtype = OCT_S8 };
+    if (w->g->value[w->out].quant->dtype == OCT_S16)
+        return code == OCT_TFL_LOGISTIC || code == OCT_TFL_SOFTMAX || code == OCT_TFL_TANH ? &fine : NULL;
     return code == OCT_TFL_LOGISTIC || code == OCT_TFL_SOFTMAX ? &unit
            : code == OCT_TFL_TANH                              ? &both
            : code == OCT_TFL_LOG_SOFTMAX                       ? &logs
@@ -152,12 +159,12 @@ oct_status oct_tfl_write_unary(oct_tfl_writer *w, const oct_node *n, oct_err *er
     while (strcmp(n->op, codes[k].onnx) != 0)
         k++;
     const oct_tfl_code code = codes[k].code;
-    const oct_tfl_kind kind = codes[k].int8 && oct_tfl_runs_int8(w, 0, 1) ? OCT_TFL_OWN : OCT_TFL_REAL;
+    const oct_tfl_kind kind = codes[k].int8 && oct_tfl_runs_whole(w, 0, 1) ? OCT_TFL_OWN : OCT_TFL_REAL;
     if (code == OCT_TFL_HARD_SWISH && kind == OCT_TFL_REAL && oct_tfl_has_integers(w))
         return oct_tfl_write_hard_swish(w, n, err);
     if (code == OCT_TFL_ELU && oct_node_float(n, "alpha", 1) != 1)
         return oct_tfl_cannot(w, err, NULL, "its alpha is not 1");
-    OCT_TRY(unary(w, n, code, kind, kind == OCT_TFL_OWN ? fixed(code) : NULL, &op, err));
+    OCT_TRY(unary(w, n, code, kind, kind == OCT_TFL_OWN ? fixed(w, code) : NULL, &op, err));
     if (code == OCT_TFL_LEAKY_RELU)
         oct_tfl_set_real(op, OCT_TFL_LEAKY_RELU_ALPHA, oct_node_float(n, "alpha", 0.01f));
     if (code == OCT_TFL_GELU)
@@ -211,7 +218,7 @@ oct_status oct_tfl_write_batchnorm(oct_tfl_writer *w, const oct_node *n, oct_err
 oct_status oct_tfl_write_prelu(oct_tfl_writer *w, const oct_node *n, oct_err *err)
 {
     const oct_tfl_order order = oct_tfl_order_of(w, n->in[0]);
-    const oct_tfl_kind kind = oct_tfl_runs_int8(w, 0, 2) ? OCT_TFL_OWN : OCT_TFL_REAL;
+    const oct_tfl_kind kind = oct_tfl_runs_whole(w, 0, 2) ? OCT_TFL_OWN : OCT_TFL_REAL;
     const oct_value *slope = &w->g->value[n->in[1]];
     const int rank = w->g->value[n->in[0]].shape.rank;
     int64_t wide[OCT_MAX_RANK], dims[OCT_MAX_RANK];
@@ -242,7 +249,7 @@ oct_status oct_tfl_write_prelu(oct_tfl_writer *w, const oct_node *n, oct_err *er
 oct_status oct_tfl_write_softmax(oct_tfl_writer *w, const oct_node *n, oct_err *err)
 {
     const oct_tfl_code code = strcmp(n->op, "Softmax") == 0 ? OCT_TFL_SOFTMAX : OCT_TFL_LOG_SOFTMAX;
-    const oct_tfl_kind kind = oct_tfl_runs_int8(w, 0, 1) ? OCT_TFL_OWN : OCT_TFL_REAL;
+    const oct_tfl_kind kind = oct_tfl_runs_whole(w, 0, 1) ? OCT_TFL_OWN : OCT_TFL_REAL;
     const int rank = w->g->value[n->in[0]].shape.rank;
     oct_tfl_order order = oct_tfl_order_of(w, n->in[0]);
     oct_tfl_operator *op;
@@ -254,7 +261,7 @@ oct_status oct_tfl_write_softmax(oct_tfl_writer *w, const oct_node *n, oct_err *
     if (rank > 0)
         order.d[rank - 1] = axis;
     OCT_TRY(oct_tfl_read(w, n->in[0], &order, kind, &in, err));
-    OCT_TRY(oct_tfl_result(w, w->out, &order, kind, kind == OCT_TFL_OWN ? fixed(code) : NULL, &out, err));
+    OCT_TRY(oct_tfl_result(w, w->out, &order, kind, kind == OCT_TFL_OWN ? fixed(w, code) : NULL, &out, err));
     OCT_TRY(oct_tfl_add(w, code, &in, 1, &out, 1, &op, err));
     if (code == OCT_TFL_SOFTMAX)
         oct_tfl_set_real(op, OCT_TFL_SOFTMAX_BETA, 1);

@@ -10,9 +10,9 @@ enum { DATA_ALIGN = 16, RUNTIME_BYTES = 16 };
 
 static const struct {
     const char *runtimes;
-    int number, options, int8;
+    int number, options, int8, int16;
 } codes[] = {
-#define OPERATOR(name, number, options, int8, versions) { versions, number, options, int8 },
+#define OPERATOR(name, number, options, int8, int16, versions) { versions, number, options, int8, int16 },
 #include "tflite/schema_operators.inc"
 #undef OPERATOR
 };
@@ -33,6 +33,11 @@ int oct_tfl_code_options(oct_tfl_code code)
 int oct_tfl_code_int8(oct_tfl_code code)
 {
     return codes[index_of(code)].int8;
+}
+
+int oct_tfl_code_int16(oct_tfl_code code)
+{
+    return codes[index_of(code)].int16;
 }
 
 const char *oct_tfl_code_runtime(oct_tfl_code code, int version, char dst[16])

@@ -65,6 +65,8 @@ const char *oct_tfl_code_name(oct_tfl_code code);
 int oct_tfl_code_options(oct_tfl_code code);
 /* The version that takes int8. */
 int oct_tfl_code_int8(oct_tfl_code code);
+/* The version that takes int16; 0: it is not written so. */
+int oct_tfl_code_int16(oct_tfl_code code);
 /* The first runtime that has a version, as "1.14.0"; "" where that is not known. */
 const char *oct_tfl_code_runtime(oct_tfl_code code, int version, char dst[16]);
 

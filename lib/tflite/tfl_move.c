@@ -4,15 +4,15 @@
 #include <limits.h>
 #include <string.h>
 
-/* OWN where input 0 is quantized to int8: then all results have its scale, whatever they are to have. */
+/* OWN where input 0 is quantized as kernels take it: then all results have its scale, whatever they are to have. */
 static oct_tfl_kind kind_of(const oct_tfl_writer *w, const oct_node *n)
 {
-    return oct_tfl_is_int8(w, n->in[0]) ? OCT_TFL_OWN : OCT_TFL_REAL;
+    return oct_tfl_is_whole(w, n->in[0]) ? OCT_TFL_OWN : OCT_TFL_REAL;
 }
 
 static const oct_quant *scale_of(const oct_tfl_writer *w, const oct_node *n)
 {
-    return oct_tfl_is_int8(w, n->in[0]) ? w->g->value[n->in[0]].quant : NULL;
+    return oct_tfl_is_whole(w, n->in[0]) ? w->g->value[n->in[0]].quant : NULL;
 }
 
 /* ---- Reshape ---- */
@@ -153,7 +153,7 @@ oct_status oct_tfl_write_transpose(oct_tfl_writer *w, const oct_node *n, oct_err
 
 oct_status oct_tfl_write_concat(oct_tfl_writer *w, const oct_node *n, oct_err *err)
 {
-    const bool whole = oct_tfl_runs_int8(w, 0, n->n_in);
+    const bool whole = oct_tfl_runs_whole(w, 0, n->n_in);
     const oct_tfl_kind kind = whole ? OCT_TFL_OWN : OCT_TFL_REAL;
     const int rank = w->g->value[n->out[0]].shape.rank;
     oct_tfl_order order = oct_tfl_plain();

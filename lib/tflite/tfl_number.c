@@ -132,7 +132,7 @@ oct_status oct_tfl_write_clamp(oct_tfl_writer *w, const oct_node *n, oct_err *er
                                           [OCT_TFL_ACT_RELU6] = OCT_TFL_RELU6 };
     const oct_tfl_activation a = oct_tfl_clamp_of(w, n);
     const oct_tfl_order order = oct_tfl_order_of(w, n->in[0]);
-    const bool whole = oct_tfl_runs_int8(w, 0, 1);
+    const bool whole = oct_tfl_runs_whole(w, 0, 1);
     float lo, hi;
     int in, out;
     OCT_TRY(limits(w, n, &lo, &hi, err));
@@ -210,7 +210,7 @@ static bool one_number(const oct_tfl_writer *w, int value, float *x)
 static float factor_of(const oct_tfl_writer *w, const oct_node *n)
 {
     float by = -1;
-    if (!oct_tfl_runs_int8(w, 0, 1) || oct_value_is_constant(&w->g->value[n->in[0]]))
+    if (!oct_tfl_runs_whole(w, 0, 1) || oct_value_is_constant(&w->g->value[n->in[0]]))
         return 0;
     if (strcmp(n->op, "Neg") == 0)
         return by;

@@ -5,7 +5,11 @@
 #include "tflite/tfl_tensors.h"
 
 /* Which types an operator takes: real numbers, which may be quantized, or all that there are. */
-typedef enum oct_tfl_takes { OCT_TFL_TAKES_REALS, OCT_TFL_TAKES_ALL } oct_tfl_takes;
+typedef enum oct_tfl_takes {
+    OCT_TFL_TAKES_REALS,
+    OCT_TFL_TAKES_WIDE, /* the same, and kernels on int16 */
+    OCT_TFL_TAKES_ALL
+} oct_tfl_takes;
 
 /* Which order of axes an operator asks for. */
 typedef enum oct_tfl_asks {

@@ -6,7 +6,7 @@
 
 static oct_status pool(oct_tfl_writer *w, const oct_node *n, oct_tfl_code code, oct_tfl_pads pads_are, oct_err *err)
 {
-    const oct_tfl_kind kind = oct_tfl_runs_int8(w, 0, 1) ? OCT_TFL_OWN : OCT_TFL_REAL;
+    const oct_tfl_kind kind = oct_tfl_runs_whole(w, 0, 1) ? OCT_TFL_OWN : OCT_TFL_REAL;
     const oct_quant *like = kind == OCT_TFL_OWN ? w->g->value[n->in[0]].quant : NULL;
     oct_tfl_window win;
     oct_tfl_operator *op;
@@ -49,7 +49,7 @@ oct_status oct_tfl_write_average_pool(oct_tfl_writer *w, const oct_node *n, oct_
 static oct_status reduce(oct_tfl_writer *w, const oct_node *n, oct_tfl_code code, uint32_t mask, bool keeps,
                          oct_err *err)
 {
-    const bool whole = oct_tfl_runs_int8(w, 0, 1) && code != OCT_TFL_SUM;
+    const bool whole = oct_tfl_runs_whole(w, 0, 1) && code != OCT_TFL_SUM;
     const oct_tfl_kind kind = whole ? OCT_TFL_OWN : OCT_TFL_REAL;
     const oct_quant *like = whole && code != OCT_TFL_MEAN ? w->g->value[n->in[0]].quant : NULL;
     const oct_tfl_order order = oct_tfl_order_of(w, n->in[0]);
@@ -120,7 +120,7 @@ oct_status oct_tfl_write_global_average_pool(oct_tfl_writer *w, const oct_node *
 {
     const oct_value *x = &w->g->value[n->in[0]];
     const oct_tfl_order last = oct_tfl_channels_last(4);
-    const bool whole = oct_tfl_runs_int8(w, 0, 1);
+    const bool whole = oct_tfl_runs_whole(w, 0, 1);
     oct_tfl_operator *op;
     int64_t dims[OCT_MAX_RANK];
     int rank, in, out;

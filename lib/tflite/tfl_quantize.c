@@ -2,10 +2,11 @@
  * as those of an input or output of the model. */
 #include "tflite/tfl_operators.h"
 
-/* int8 or uint8 with one scale: what QUANTIZE and DEQUANTIZE take. */
+/* int8 or uint8 with one scale, or int16 with zero point 0: what QUANTIZE and DEQUANTIZE take. */
 static bool suits(const oct_quant *q)
 {
-    return q && q->n == 1 && !q->block && (q->dtype == OCT_S8 || q->dtype == OCT_U8);
+    return q && q->n == 1 && !q->block &&
+           (q->dtype == OCT_S8 || q->dtype == OCT_U8 || (q->dtype == OCT_S16 && q->zp[0] == 0));
 }
 
 oct_status oct_tfl_write_quantize(oct_tfl_writer *w, const oct_node *n, oct_err *err)

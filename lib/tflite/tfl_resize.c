@@ -87,7 +87,7 @@ static oct_status read_scales(const oct_tfl_writer *w, const oct_node *n, resize
 oct_status oct_tfl_write_resize(oct_tfl_writer *w, const oct_node *n, oct_err *err)
 {
     const oct_tfl_order last = oct_tfl_channels_last(4);
-    const bool whole = oct_tfl_runs_int8(w, 0, 1);
+    const bool whole = oct_tfl_runs_whole(w, 0, 1);
     const oct_tfl_kind kind = whole ? OCT_TFL_OWN : OCT_TFL_REAL;
     const char *mode = oct_node_str(n, "mode", "nearest");
     resize r = { .mode = oct_node_str(n, "coordinate_transformation_mode", "half_pixel"),

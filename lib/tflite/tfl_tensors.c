@@ -40,13 +40,22 @@ bool oct_tfl_is_int8(const oct_tfl_writer *w, int value)
     return q && q->dtype == OCT_S8 && q->n == 1 && !q->block;
 }
 
-bool oct_tfl_runs_int8(const oct_tfl_writer *w, int first, int n)
+bool oct_tfl_is_whole(const oct_tfl_writer *w, int value)
+{
+    const oct_quant *q = value >= 0 ? w->g->value[value].quant : NULL;
+    return oct_tfl_is_int8(w, value) || (q && q->dtype == OCT_S16 && q->n == 1 && !q->block && q->zp[0] == 0);
+}
+
+bool oct_tfl_runs_whole(const oct_tfl_writer *w, int first, int n)
 {
     const oct_node *node = &w->g->node[w->node];
+    if (!oct_tfl_is_whole(w, w->out))
+        return false;
+    const oct_dtype type = w->g->value[w->out].quant->dtype;
     for (int i = first; i < first + n && i < node->n_in; i++)
-        if (node->in[i] >= 0 && !oct_tfl_is_int8(w, node->in[i]))
+        if (node->in[i] >= 0 && (!oct_tfl_is_whole(w, node->in[i]) || w->g->value[node->in[i]].quant->dtype != type))
             return false;
-    return oct_tfl_is_int8(w, w->out);
+    return type == OCT_S8 || w->wide;
 }
 
 oct_status oct_tfl_ints(const oct_tfl_writer *w, int value, const int64_t **v, int *n, oct_err *err)
@@ -97,7 +106,7 @@ int oct_tfl_behind_border(oct_tfl_writer *w, int value)
 {
     int id;
     const oct_node *next = oct_tfl_only_reader(w, value, &id);
-    if (!next || !oct_is_op(next, "QuantizeLinear") || !oct_tfl_is_int8(w, next->out[0]))
+    if (!next || !oct_is_op(next, "QuantizeLinear") || !oct_tfl_is_whole(w, next->out[0]))
         return value;
     w->skip[id] = true;
     return next->out[0];
@@ -177,8 +186,9 @@ static oct_status value_tensor(oct_tfl_writer *w, int value, const oct_tfl_order
                               q && q->n == 0                ? "quantized with a scale that is computed at run time"
                               : v->kind != OCT_VALUE_TENSOR ? "no tensor"
                                                             : oct_dtype_name(stored));
-    if (q && q->dtype == OCT_S16)
-        return oct_tfl_cannot(w, err, "convert without 16-bit activations", "'%s' has 16 bits", v->name);
+    if (q && q->dtype == OCT_S16 && (q->n != 1 || q->zp[0]))
+        return oct_tfl_cannot(w, err, "convert for --target litert-int16", "'%s' has 16 bits and a zero point",
+                              v->name);
     for (int i = 0; i < t.rank; i++) {
         t.dims[i] = (int32_t)dims[order->d[i]];
         if (order->d[i] == w->value[value].open)
@@ -317,6 +327,11 @@ oct_status oct_tfl_add(oct_tfl_writer *w, oct_tfl_code code, const int *in, int 
     for (int i = 0; i < n_in; i++)
         if (in[i] >= 0 && m->tensor[in[i]].type == OCT_TFL_INT8)
             o->version = oct_tfl_code_int8(code);
+    for (int i = 0; i < n_in + n_out; i++) {
+        const int t = i < n_in ? in[i] : out[i - n_in];
+        if (t >= 0 && m->tensor[t].type == OCT_TFL_INT16 && oct_tfl_code_int16(code))
+            o->version = oct_tfl_code_int16(code);
+    }
     if (op)
         *op = o;
     return OCT_OK;
@@ -337,6 +352,11 @@ void oct_tfl_set_byte(oct_tfl_operator *op, int slot, int x)
 {
     if (x) /* the default of every byte */
         set(op, slot, 1, (uint32_t)x);
+}
+
+void oct_tfl_clear_byte(oct_tfl_operator *op, int slot)
+{
+    set(op, slot, 1, 0);
 }
 
 void oct_tfl_set_real(oct_tfl_operator *op, int slot, float x)

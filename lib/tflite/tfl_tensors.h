@@ -45,6 +45,7 @@ typedef struct oct_tfl_writer {
     int out; /* the value that its first output becomes: behind an activation that is fused into it, that of the
                 activation */
     oct_tfl_activation activation;
+    bool wide;  /* its operator takes int16 */
     bool *skip; /* [g->n_node]: nodes that are part of what was written */
     oct_tfl_pending pending[OCT_TFL_MOST_OUTPUTS];
     size_t n_pending;
@@ -62,8 +63,11 @@ oct_status oct_tfl_cannot(const oct_tfl_writer *w, oct_err *err, const char *hin
 oct_status oct_tfl_dims(const oct_tfl_writer *w, int value, int *rank, int64_t dims[OCT_MAX_RANK], oct_err *err);
 /* Whether the value is quantized as kernels on int8 take activations: int8, one scale. */
 bool oct_tfl_is_int8(const oct_tfl_writer *w, int value);
-/* Whether the node can run on int8: its inputs [first, first + n) that there are, and its result are quantized so. */
-bool oct_tfl_runs_int8(const oct_tfl_writer *w, int first, int n);
+/* The same of int8, or of int16 with zero point 0. */
+bool oct_tfl_is_whole(const oct_tfl_writer *w, int value);
+/* Whether the node can run on integers: its inputs [first, first + n) that there are, and its result are int8, or all
+ * of them int16 where its operator takes that. */
+bool oct_tfl_runs_whole(const oct_tfl_writer *w, int first, int n);
 /* An integer constant's elements; fails if the value is none. *n: how many; absent values have none. */
 oct_status oct_tfl_ints(const oct_tfl_writer *w, int value, const int64_t **v, int *n, oct_err *err);
 /* Whether a value is a constant of one real number, or of equal ones. */
@@ -71,8 +75,8 @@ bool oct_tfl_one_real(const oct_tfl_writer *w, int value, float *x);
 
 /* The one node that reads a value of reals; NULL: there are several or none, or it is an output. */
 const oct_node *oct_tfl_only_reader(const oct_tfl_writer *w, int value, int *id);
-/* The value behind the border at which a result is rounded to int8, where one alone reads it: that is then part of the
- * node. Else the value. */
+/* The value behind the border at which a result is rounded to integers, where one alone reads it: that is then part of
+ * the node. Else the value. */
 int oct_tfl_behind_border(oct_tfl_writer *w, int value);
 
 /* ---- orders ---- */
@@ -118,6 +122,7 @@ oct_status oct_tfl_add(oct_tfl_writer *w, oct_tfl_code code, const int *in, int 
 /* Sets an option to a number, a byte (types, flags) or a real number. */
 void oct_tfl_set(oct_tfl_operator *op, int slot, int32_t x);
 void oct_tfl_set_byte(oct_tfl_operator *op, int slot, int x);
+void oct_tfl_clear_byte(oct_tfl_operator *op, int slot); /* of a flag that is set by default */
 void oct_tfl_set_real(oct_tfl_operator *op, int slot, float x);
 /* RESHAPE of a tensor to the dimensions of another one. */
 oct_status oct_tfl_reshape(oct_tfl_writer *w, int from, int to, oct_err *err);

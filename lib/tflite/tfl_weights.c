@@ -103,5 +103,12 @@ oct_status oct_tfl_bias(oct_tfl_writer *w, int value, int64_t n, int x, int weig
                   : sum >= INT32_MIN ? (int32_t)sum
                                      : INT32_MIN;
     }
-    return oct_tfl_constant(w, name, OCT_TFL_INT32, 1, &n, q, 0, sums, tensor, err);
+    if (w->g->value[x].quant->dtype != OCT_S16)
+        return oct_tfl_constant(w, name, OCT_TFL_INT32, 1, &n, q, 0, sums, tensor, err);
+    int64_t *wide = oct_arena_calloc(w->m->arena, (size_t)n + 1, sizeof *wide);
+    if (!wide)
+        return oct_nomem(err);
+    for (int64_t i = 0; i < n; i++)
+        wide[i] = same ? sums[i] : (int64_t)rint((double)real[i] / (double)q->scale[q->n > 1 ? i : 0]);
+    return oct_tfl_constant(w, name, OCT_TFL_INT64, 1, &n, q, 0, wide, tensor, err);
 }

@@ -11,8 +11,8 @@ bool oct_tfl_weights_fit(const oct_tfl_writer *w, int value, int channel);
  * REAL they are dequantized by an operator, if they are stored quantized. */
 oct_status oct_tfl_weights(oct_tfl_writer *w, int value, int rank, const int64_t *dims, const oct_tfl_order *order,
                            int channel, oct_tfl_kind kind, int *tensor, oct_err *err);
-/* The bias of n outputs, zeros where there is none (value -1): int32 with the scales of input `x` times those of the
- * weights for OWN, float32 for REAL. */
+/* The bias of n outputs, zeros where there is none (value -1): int32 (int64 beside int16) with the scales of input
+ * `x` times those of the weights for OWN, float32 for REAL. */
 oct_status oct_tfl_bias(oct_tfl_writer *w, int value, int64_t n, int x, int weights, oct_tfl_kind kind, int *tensor,
                         oct_err *err);
 

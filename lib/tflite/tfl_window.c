@@ -76,9 +76,10 @@ static oct_status lowest_of(oct_tfl_writer *w, int tensor, int *number, oct_err 
 {
     static const float real = -FLT_MAX;
     static const int8_t whole = INT8_MIN;
+    static const int16_t wide = INT16_MIN;
     const oct_tfl_tensor t = w->m->tensor[tensor];
-    return oct_tfl_constant(w, "lowest", t.type, 0, NULL, t.quant, 0, t.quant ? (const void *)&whole : &real, number,
-                            err);
+    const void *data = !t.quant ? (const void *)&real : t.type == OCT_TFL_INT16 ? (const void *)&wide : &whole;
+    return oct_tfl_constant(w, "lowest", t.type, 0, NULL, t.quant, 0, data, number, err);
 }
 
 oct_status oct_tfl_window_pad(oct_tfl_writer *w, oct_tfl_window *win, oct_tfl_pads pads_are, int *tensor, oct_err *err)

@@ -231,12 +231,13 @@ static oct_status check_types(const oct_tfl_writer *w, const oct_node *n, const 
     const oct_value *x = &w->g->value[n->in[0]];
     for (int i = 0; i < n->n_in && !is_border(n); i++) {
         const oct_value *v = n->in[i] >= 0 ? &w->g->value[n->in[i]] : NULL;
-        if (v && v->quant && !oct_value_is_constant(v) && v->quant->n && v->quant->dtype != OCT_S8)
+        if (v && v->quant && !oct_value_is_constant(v) && v->quant->n && v->quant->dtype != OCT_S8 &&
+            !oct_tfl_is_whole(w, n->in[i]))
             return oct_tfl_cannot(w, err, "convert the float model for --target litert",
-                                  "its operand '%s' is %s, and kernels take int8", v->name,
+                                  "its operand '%s' is %s, and kernels take int8, or int16 with zero point 0", v->name,
                                   oct_dtype_name(v->quant->dtype));
     }
-    if (rule->takes == OCT_TFL_TAKES_REALS && !x->quant && x->dtype != OCT_F32)
+    if (rule->takes != OCT_TFL_TAKES_ALL && !x->quant && x->dtype != OCT_F32)
         return oct_tfl_cannot(w, err, NULL, "its operand '%s' is %s, and it takes float32", x->name,
                               oct_dtype_name(x->dtype));
     return OCT_OK;
@@ -252,6 +253,7 @@ static oct_status write_node(oct_tfl_writer *w, int id, oct_err *err)
     if (n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 ||
         (n->out[0] < 0 && (n->n_out == 1 || rule->write != oct_tfl_write_lstm)))
         return oct_tfl_cannot(w, err, NULL, "its first input or output is absent");
+    w->wide = rule->takes != OCT_TFL_TAKES_REALS;
     OCT_TRY(check_types(w, n, rule, err));
     fuse(w, n, rule);
     OCT_TRY(rule->write(w, n, err));

@@ -402,6 +402,29 @@ def hold_layer(c, name, case, steps, number):
     c.hold(f"{name}: int8 operators", steps is None or not real, f"on reals: {' '.join(real)}")
 
 
+# Layers that have kernels on int16, and others that stay float between quantizers.
+WIDE = ["conv", "conv depthwise", "conv dilated", "transposed", "dense behind pictures", "halves", "channel shuffle", "keras", "softmax of rows", "mean", "attention"]
+WIDE_ERROR = 3e-4  # of the range: some ten steps of 16 bits
+
+
+def hold_wide(c, name, case, number):
+    """With activations of 16 bits, beside ONNX Runtime on the same conversion as .onnx."""
+    shape, build = case
+    net = plainnet.Net(number, opset=14)
+    build(net)
+    model, data, out = c.folder / "layer.onnx", c.folder / "samples.npy", c.folder / "int16.tflite"
+    samples = net.save(model, ("n", *shape[1:]))
+    np.save(data, np.stack(samples))
+    said = write(c, model, out, "--target", "litert-int16", "--data", data)
+    write(c, model, c.folder / "int16.onnx", "--target", "litert-int16", "--data", data)
+    want = run_ort(c.folder / "int16.onnx", [x[None] for x in samples[:3]], exact=True)[0]
+    for kernels in KERNELS:
+        got = np.stack([run_theirs(out, {"x": x[None]}, kernels, said)["y"] for x in samples[:3]])
+        error = relative_error(want, got) if got.shape == want.shape else np.inf
+        c.hold(f"{name}: int16, {kernels}", error <= WIDE_ERROR, f"{error:.1e} of the range off, shape {got.shape} for {want.shape}")
+    hold_read(c, f"{name}: int16", out, [{"x": x[None]} for x in samples[:8]], said, 50)  # attention has a factor of 8 bits
+
+
 # ---- models of testdata ----
 
 def hold_models(c, only):
@@ -585,6 +608,8 @@ def main():
             if not args.only or args.only in name:
                 try:
                     hold_layer(c, name, case, steps, number)
+                    if name in WIDE:
+                        hold_wide(c, name, case, number)
                 except (tool.ToolError, RuntimeError, ValueError) as e:
                     c.hold(name, False, str(e)[-400:])
         hold_models(c, args.only)

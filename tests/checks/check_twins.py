@@ -701,6 +701,10 @@ def lstm():
 MADE = {"an LSTM": lstm, "a UNet": unet, "residual with PRelu": residual, "a wake word": wake_word, **{f"odd shapes {k}": lambda k=k: odd(k) for k in (11, 12, 13)}}
 
 
+# Networks that are also written with activations of 16 bits; what of them has no such kernel stays float.
+WIDE = ["a wake word", "a UNet", "odd shapes 11", "odd shapes 13", "mnist_cnn", "kws_dscnn", "resnet8_cifar10", "ad01_autoencoder", "mobilenet_v1_025_224"]
+
+
 def written_network(c, name, *more):
     """The samples of a network, which is written as net.tflite; None where there is no such network."""
     if name in MADE:
@@ -875,6 +879,8 @@ def main():
         for name in networks:
             if not args.only or args.only in name:
                 hold_network(c, name)
+            if name in WIDE and (not args.only or args.only in f"{name} on int16"):
+                hold_network(c, name, "--target", "litert-int16")
         if not args.only:
             hold_qeval(c)
             hold_floats(c)

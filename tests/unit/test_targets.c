@@ -27,7 +27,7 @@ TEST(builtin_targets_have_their_names)
         assert_string_equal(oct_target_name(target_named(name)), name);
         assert_true(strlen(summary) > 10);
     }
-    assert_int_equal(n, 19);
+    assert_int_equal(n, 20);
     assert_string_equal(oct_target_builtin(0, NULL), "onnxruntime-x86");
     oct_target_builtin(1, &summary);
     assert_string_equal(summary, "ONNX Runtime on CPUs with VNNI, and on ARM");

@@ -444,8 +444,10 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
     const octet_convert_options *x = &s->x;
     size_t format = 0;
     OCT_TRY(oct_target_open(oct_session_target(x), &s->target, err));
-    if ((x->twin || oct_session_writes_tflite(x)) && !oct_target_takes(s->target, OCT_S8, OCT_S8)) {
-        oct_fail(err, OCT_EUSAGE, "the target %s quantizes activations to other types than int8, which .tflite needs",
+    if ((x->twin || oct_session_writes_tflite(x)) && !oct_target_takes(s->target, OCT_S8, OCT_S8) &&
+        !oct_target_takes(s->target, OCT_S16, OCT_S8)) {
+        oct_fail(err, OCT_EUSAGE,
+                 "the target %s quantizes activations to other types than int8 and int16, which .tflite needs",
                  oct_target_name(s->target));
         oct_hint(err, "give --target " OCT_TARGET_OF_TFLITE ", or none");
         return OCT_EUSAGE;
