@@ -54,6 +54,7 @@ def interpreter_of(path, kernels):
     if made.get((path, kernels), (None,))[0] != stamp:
         made[path, kernels] = stamp, Interpreter(model_path=str(path), experimental_op_resolver_type=KERNELS[kernels])
     interpreter = made[path, kernels][1]
+    interpreter.allocate_tensors()  # variables are reset where they lie
     interpreter.reset_all_variables()
     return interpreter
 
