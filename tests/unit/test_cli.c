@@ -249,7 +249,7 @@ TEST(mistakes_are_explained)
         "merge|a|b",
         "qtest: --output is missing\n  hint: usage: qtest merge TABLE... --output FILE [options]; 'qtest merge --help' says more\n");
     expect_usage("a|b", "qtest: unexpected argument 'b'\n  hint: a file to write is named with -o: -o b\n");
-    expect_usage("a|/", "qtest: unexpected argument '/'\n  hint: 'qtest --help' shows the options\n");
+    expect_usage("a|/", "qtest: unexpected argument '/'\n  hint: samples are given with --data: --data /\n");
     expect_usage("a|-o|x|b", "qtest: unexpected argument 'b'\n  hint: 'qtest --help' shows the options\n");
     expect_usage("", "qtest: MODEL is missing\n  hint: usage: qtest MODEL [options]; 'qtest --help' says more\n");
     expect_usage(
