@@ -97,13 +97,16 @@ static const char *gain_of(const oct_folder_job *j)
         n += j->made[i].quantized;
     oct_fmt_bytes(was, j->before);
     oct_fmt_bytes(is, j->after);
-    const double times = j->after ? (double)j->before / (double)j->after : 0.0;
+    const bool larger = j->after > j->before;
+    const double ratio = j->after ? (double)j->before / (double)j->after : 0.0,
+                 times = larger && ratio > 0 ? 1 / ratio : ratio;
+    const char *than = larger ? "larger" : "smaller";
     if (!n)
-        return oct_arena_printf(j->arena, "%.2f times smaller (%s to %s)", times, was, is);
+        return oct_arena_printf(j->arena, "%.2f times %s (%s to %s)", times, than, was, is);
     return oct_arena_printf(j->arena,
-                            "%.2f times smaller (%s to %s): %zu of them %s quantized already and %s as %s. To choose "
+                            "%.2f times %s (%s to %s): %zu of them %s quantized already and %s as %s. To choose "
                             "anew, convert the folder of float models",
-                            times, was, is, n, n == 1 ? "was" : "were", n == 1 ? "stays" : "stay",
+                            times, than, was, is, n, n == 1 ? "was" : "were", n == 1 ? "stays" : "stay",
                             n == 1 ? "it is" : "they are");
 }
 
