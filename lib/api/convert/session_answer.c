@@ -511,10 +511,13 @@ void oct_session_sentence(const oct_session *s, oct_buf *b)
 {
     static const char *const said[] = { "file", "goal", "size", "layers", "speed", "accuracy", "float" };
     oct_document *d = oct_document_create();
+    if (!d) {
+        b->failed = true;
+        return;
+    }
     oct_json j = { .to = d };
     oct_json_open(&j, NULL, '{');
-    if (d)
-        oct_session_answer(s, &j);
+    oct_session_answer(s, &j);
     oct_json_close(&j);
     const oct_item *items = oct_item_at(oct_document_root(d), "answer");
     b->failed |= !items;
