@@ -20,6 +20,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from pylib import stands
 from pylib.judge import Checker, options, run_ort, sqnr
 
 E, D, I, V, LENGTH = 8, 64, 128, 100, 16
@@ -284,14 +285,6 @@ def in_body(path, kind, rng):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=9), path)
 
 
-def operators(graph):
-    for node in graph.node:
-        yield node.op_type
-        for a in node.attribute:
-            if a.type == onnx.AttributeProto.GRAPH:
-                yield from operators(a.g)
-
-
 def check_bodies(check, rng):
     """In bodies experts have the form that they have outside, and samples round them."""
     mix = rng.standard_normal((D, D)) * np.exp(rng.standard_normal(D)) / 8
@@ -303,7 +296,7 @@ def check_bodies(check, rng):
         want = run_ort(str(path), x[:8])
         for out, more in zip(outs, ((), ("--data", check.folder / "tokens.npy"))):
             check.convert(path, out, "--scheme", "weight-only", "--set", "op:MatMul=float", *more)
-            kinds, theirs = list(operators(onnx.load(out).graph)), run_ort(str(out), x[:8])
+            kinds, theirs = [n.op_type for _, n, _ in stands.walk(onnx.load(out).graph)], run_ort(str(out), x[:8])
             check.hold(f"experts in {kind} {more[:1]}: QMoE", "QMoE" in kinds and "MoE" not in kinds, str(kinds))
             check.hold(f"experts in {kind} {more[:1]}: as in ONNX Runtime", sqnr(theirs, check.run_ours(out, x[:8])) > 100)
             db.append(sqnr(want, theirs))

@@ -29,7 +29,7 @@ packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
 import onnx
 
-from pylib import folders, peer
+from pylib import folders, peer, stands
 from pylib.judge import Checker, options, sqnr
 
 RESULTS = {  # the files of each, and the operator that says what was done
@@ -48,14 +48,6 @@ def files(folder):
 
 def call(check, *arguments, **how):
     return subprocess.run([check.qconvert, *map(str, arguments)], capture_output=True, text=True, **how)
-
-
-def operators(graph):
-    for node in graph.node:
-        yield node.op_type
-        for a in node.attribute:
-            if a.type == onnx.AttributeProto.GRAPH:
-                yield from operators(a.g)
 
 
 def ends(model):
@@ -100,7 +92,7 @@ def kinds(check):
         check.hold(f"{kind}: results", {m["result"] for m in report["models"]} == {n for n in made if n.endswith(".onnx")} == set(RESULTS[kind]), str(sorted(made)))
         for m in report["models"]:
             was, now = source / m["file"], new / m["result"]
-            check.hold(f"{kind}: {m['result']}: operators", RESULTS[kind][m["result"]] in set(operators(onnx.load(now).graph)))
+            check.hold(f"{kind}: {m['result']}: operators", RESULTS[kind][m["result"]] in {n.op_type for _, n, _ in stands.walk(onnx.load(now).graph)})
             check.hold(f"{kind}: {m['result']}: ends", ends(was) == ends(now), f"{ends(was)} {ends(now)}")
             check.hold(f"{kind}: {m['result']}: metadata",
                        {(p.key, p.value) for p in onnx.load(was).metadata_props} <= {(p.key, p.value) for p in onnx.load(now).metadata_props})
