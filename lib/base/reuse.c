@@ -1,8 +1,10 @@
+#define _GNU_SOURCE
 #include "base/reuse.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Only glibc reports the size of a block. Not with sanitizers, which shall detect each use of a freed block. */
 #if defined(__has_feature)
@@ -52,16 +54,28 @@ static void shrink(size_t most)
         free(leave(0));
 }
 
+/* The first use of a page is a fault, which costs several times the copy of what is put there: 9.3 ms for 22 MB in a
+ * virtual machine, 2.1 ms with huge pages. Only for blocks that are mostly filled with those, and used as a whole. */
+static void *with_huge_pages(void *p, size_t size)
+{
+    enum { LEAST = 4 << 20 };
+    const uintptr_t page = 2 << 20, from = ((uintptr_t)p + page - 1) & ~(page - 1),
+                    to = ((uintptr_t)p + size) & ~(page - 1);
+    if (p && size >= LEAST && from < to)
+        madvise((void *)from, to - from, MADV_HUGEPAGE); /* a wish: without them all is as before */
+    return p;
+}
+
 /* Allocates from the system; if that fails, once more after emptying the cache. */
 static void *alloc_new(size_t size)
 {
     void *p = aligned_alloc(64, size);
     if (p)
-        return p;
+        return with_huge_pages(p, size);
     pthread_mutex_lock(&lock);
     shrink(0);
     pthread_mutex_unlock(&lock);
-    return aligned_alloc(64, size);
+    return with_huge_pages(aligned_alloc(64, size), size);
 }
 
 void *oct_reuse_alloc(size_t size)
