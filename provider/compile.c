@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* What one run needs for itself. Runs at the same time have one each; they share the weights. */
@@ -277,6 +278,16 @@ static void free_program(program *x)
     free(x);
 }
 
+/* New pages cost more than what is copied there. */
+static void *with_huge_pages(void *p, size_t size)
+{
+    const uintptr_t page = 2 << 20, from = ((uintptr_t)p + page - 1) & ~(page - 1),
+                    to = ((uintptr_t)p + size) & ~(page - 1);
+    if (p && from < to)
+        madvise((void *)from, to - from, MADV_HUGEPAGE); /* a wish */
+    return p;
+}
+
 /* Copies the constants that are ONNX Runtime's, each aligned for any type, and lets the arrays refer to the copies. */
 static ort_status *keep_constants(program *x, graph_bytes *b)
 {
@@ -291,7 +302,7 @@ static ort_status *keep_constants(program *x, graph_bytes *b)
         if (__builtin_add_overflow(total, size + ALIGN, &total))
             return no_memory(x->provider->api);
     }
-    if (!(x->constants = malloc(total)))
+    if (!(x->constants = with_huge_pages(malloc(total), total)))
         return no_memory(x->provider->api);
     uint8_t *at = x->constants;
     for (size_t i = 0; i < b->n_constants; i++) {
