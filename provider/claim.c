@@ -16,11 +16,15 @@ typedef struct asked {
     ort_support *support;
 } asked;
 
-/* A program for the nodes in list, kept. */
+/* A program for the nodes in list, kept. ONNX Runtime takes as long to make a view of a graph as we to read it, so the
+ * whole graph is read as it is. (If it has inputs that no node reads, that program does not fit the fused node, and
+ * another one is made for it.) */
 static ort_status *keep(const asked *a, const ort_node **list, size_t n)
 {
     const ort_api *api = a->p->api;
     ort_graph *view = NULL;
+    if (n == a->n)
+        return provider_keep_program(a->p, a->g);
     ort_status *s = api->Graph_GetGraphView(a->g, list, n, &view);
     s = s ? s : provider_keep_program(a->p, view);
     if (view)

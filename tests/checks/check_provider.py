@@ -305,6 +305,17 @@ def same_steps(count, args, ort, made, data, at):
     count.hold("the steps are those of our runtime", got == want and len(steps) > 5, f"more: {got - want}, less: {want - got}")
 
 
+def unread_input(count, ort, made, feed, want):
+    """An input that no node reads is no input of the node that a whole graph becomes."""
+    import numpy as np
+    import onnx
+    model = onnx.load(made)
+    model.graph.input.append(onnx.helper.make_tensor_value_info("unread", onnx.TensorProto.FLOAT, [2]))
+    s = session(ort, model.SerializeToString(), 99, True)
+    got = s.run(None, feed | {"unread": np.zeros(2, np.float32)})[0]
+    count.hold("an input that no node reads", s.get_providers()[0] == NAME and got.tobytes() == want)
+
+
 def uses(args, count, ort, library, at):
     """What an application does with a session: threads, many sessions and runs, a child, registering again; wrong options."""
     import numpy as np
@@ -324,6 +335,7 @@ def uses(args, count, ort, library, at):
         session(ort, str(HERE.parents[1] / "testdata/models/function.onnx"), 99, True, {"claim": "all"})
     said = SAID.findall((at / "log").read_text(errors="replace"))
     count.hold("a model with functions is asked about twice, and claimed", len(said) == 2 and said[1][0] == said[1][1], str(said))
+    unread_input(count, ort, made, {name: inputs[0]}, want)
     same_steps(count, args, ort, made, data, at)
     if tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 25):
         count.hold("by its name alone", ort.InferenceSession(made, providers=[NAME]).get_providers()[0] == NAME)
