@@ -13,6 +13,7 @@ typedef struct oct_qfused {
         *a; /* row i of tap t is at a[(i / mr * taps + t) * mr + i % mr]; of the last tile rows up to mr are readable */
     uint8_t flip;
     const int8_t *b;
+    size_t ahead;        /* bytes from b to the panel that comes next */
     const int32_t *add;  /* s32[n], what sums begin with */
     const oct_qout *out; /* of the first column on; F32, or such that oct_qout_is_plain */
     void *c;             /* ldc elements between rows */

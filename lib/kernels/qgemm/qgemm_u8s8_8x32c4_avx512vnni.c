@@ -15,9 +15,9 @@ OCT_INLINE __m512i broadcast(uint32_t four, const uint8_t flip)
 }
 
 /* Adds the products of m rows to their sums: of each the first sixteen columns and, if wide, the others. What is left
- * of k behind whole quads is copied and follows as one. */
-OCT_INLINE void products(const size_t m, const bool wide, const uint8_t flip, size_t taps, size_t kc,
-                         const uint8_t *const *a, const int8_t *b, __m512i v[ROWS][2])
+ * of k behind whole quads is copied and follows as one. fetch: weights `ahead` bytes further are fetched. */
+OCT_INLINE void products(const size_t m, const bool wide, const uint8_t flip, const bool fetch, size_t ahead,
+                         size_t taps, size_t kc, const uint8_t *const *a, const int8_t *b, __m512i v[ROWS][2])
 {
     const size_t whole = kc / 4 * 4;
     for (size_t t = 0; t < taps; t++, a += ROWS) {
@@ -32,6 +32,10 @@ OCT_INLINE void products(const size_t m, const bool wide, const uint8_t flip, si
                 x[i] = (const uint8_t *)&rest[i];
             }
             for (size_t k = 0; k < n; k += 4, b += QUAD) {
+                if (fetch) {
+                    _mm_prefetch((const char *)b + ahead, _MM_HINT_T0);
+                    _mm_prefetch((const char *)b + ahead + QUAD / 2, _MM_HINT_T0);
+                }
                 const __m512i b0 = _mm512_loadu_si512(b), b1 = wide ? _mm512_loadu_si512(b + QUAD / 2) : b0;
 #pragma GCC unroll 8
                 for (size_t i = 0; i < m; i++) {
@@ -51,7 +55,7 @@ OCT_INLINE void tile(const size_t m, const bool wide, const uint8_t flip, size_t
 #pragma GCC unroll 8
     for (size_t i = 0; i < m; i++)
         v[i][0] = v[i][1] = _mm512_setzero_si512();
-    products(m, wide, flip, taps, kc, a, b, v);
+    products(m, wide, flip, false, 0, taps, kc, a, b, v);
 #pragma GCC unroll 8
     for (size_t i = 0; i < m; i++) {
         _mm512_storeu_si512(c + i * WIDTH, v[i][0]);
@@ -181,8 +185,8 @@ OCT_INLINE void store_real(const oct_qout *o, const columns *c, const size_t h, 
 }
 
 /* m rows from `at` on, of which the first `rows` exist. */
-OCT_INLINE void finished(const size_t m, const bool wide, const uint8_t flip, const oct_qfused *f, const columns *c,
-                         size_t at, size_t rows)
+OCT_INLINE void finished(const size_t m, const bool wide, const uint8_t flip, const bool fetch, const oct_qfused *f,
+                         const columns *c, size_t at, size_t rows)
 {
     __m512i v[ROWS][2];
 #pragma GCC unroll 8
@@ -190,7 +194,7 @@ OCT_INLINE void finished(const size_t m, const bool wide, const uint8_t flip, co
         v[i][0] = c->add[0];
         v[i][1] = c->add[1];
     }
-    products(m, wide, flip, f->taps, f->kc, f->a + at * f->taps, f->b, v);
+    products(m, wide, flip, fetch, f->ahead, f->taps, f->kc, f->a + at * f->taps, f->b, v);
     if (f->out->kind == OCT_QOUT_F32) {
         float *to = (float *)f->c + at * f->ldc;
 #pragma GCC unroll 8
@@ -209,17 +213,21 @@ OCT_INLINE void finished(const size_t m, const bool wide, const uint8_t flip, co
     }
 }
 
+/* The last whole tile fetches the panel that comes next, for which else the first tile of that waits, where it is not
+ * in the second-level cache. If all tiles fetched, products in small caches would take 5 % longer. */
 OCT_INLINE void run(const bool wide, const uint8_t flip, const oct_qfused *f)
 {
     columns c;
     find_columns(f, &c);
     size_t i = 0;
+    for (; i + ROWS + ROWS / 2 < f->rows; i += ROWS)
+        finished(ROWS, wide, flip, false, f, &c, i, f->rows - i);
     for (; i + ROWS / 2 < f->rows; i += ROWS)
-        finished(ROWS, wide, flip, f, &c, i, f->rows - i);
+        finished(ROWS, wide, flip, true, f, &c, i, f->rows - i);
     if (i + 2 < f->rows)
-        finished(4, wide, flip, f, &c, i, f->rows - i);
+        finished(4, wide, flip, false, f, &c, i, f->rows - i);
     else if (i < f->rows)
-        finished(2, wide, flip, f, &c, i, f->rows - i);
+        finished(2, wide, flip, false, f, &c, i, f->rows - i);
 }
 
 void oct_qfused_u8s8_8x32c4__avx512vnni(const oct_qfused *f)

@@ -25,12 +25,15 @@ static size_t block_rows(const oct_qgemm_kernel *k, size_t depth)
 }
 
 /* Rows copied for chains stay in the second-level cache while the panels pass; few rows would look at each unit for too
- * little. More of them are better as long as the first-level cache holds them beside the tile. */
+ * little. More of them are better as long as the first-level cache holds them beside the tile. A kernel that keeps no
+ * sums in memory takes many rows, as far as that cache holds them: each panel comes from beyond it once a block. */
 size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather)
 {
-    enum { MOST = 128, USUAL = 64, LEAST = 24, CACHE = 320 << 10, NEAR = 16 << 10 };
+    enum { MOST = 128, USUAL = 64, LEAST = 24, CACHE = 320 << 10, NEAR = 16 << 10, MANY = 192, ONCE = 256 << 10 };
     if (k->block)
         return block_rows(k, depth);
+    if (k->fused && depth <= ONCE / MANY)
+        return MANY;
     if (!k->chain)
         return oct_rows_block(depth, gather);
     if (depth <= NEAR / USUAL)
@@ -210,6 +213,7 @@ static void run_plain(const job *w, const scratch *s, size_t g, size_t r0, size_
                                .a = s->table,
                                .flip = t->flip,
                                .b = b,
+                               .ahead = w->panel,
                                .add = w->add + g * t->n + j,
                                .out = &o,
                                .c = place_at(w, r0, g * t->n + j),
