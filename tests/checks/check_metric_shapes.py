@@ -161,6 +161,32 @@ def hold_case(c, case, rng):
             c.hold(what, got is not None and np.isfinite(got) and (expected is None or abs(got - expected) <= 1e-5 * max(1, abs(expected))), f"is {got}, NumPy's {expected}")
 
 
+def hold_usual(c, rng):
+    """Which outputs of positions have agreement without being asked: logits that were trained, not features, coordinates, or what is always the same."""
+    n, length, depth = 8, 6, 10
+    x = rng.normal(size=(n, length, depth)).astype(np.float32)
+    trained = rng.normal(size=(depth, 12)).astype(np.float32) * 4
+    kinds = {"logits": (trained, True), "logits, steps first": (trained, True), "features": (trained / 40, False), "of a norm": (trained, False), "coordinates": (trained[:, :4], False),
+             "always one": (trained * 0.1, False)}
+    for kind, (weights, has) in kinds.items():
+        bias = np.full(weights.shape[1], 0.5, np.float32)
+        if kind == "always one":
+            bias = np.where(np.arange(12) == 3, 30, 0).astype(np.float32)
+        other = weights + rng.normal(size=weights.shape).astype(np.float32) * weights.std() * 0.05
+        for name, w in (("a", weights), ("b", other)):
+            last = {"logits, steps first": [node("Transpose", ["b"], "y", perm=[1, 0, 2])], "of a norm": [node("Sigmoid", ["b"], "y")]}.get(kind, [node("Identity", ["b"], "y")])
+            graph = helper.make_graph([node("MatMul", ["x", "w"], "p"), node("Add", ["p", "bias"], "b"), *last], "g",
+                                      [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, length, depth])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                                      [numpy_helper.from_array(w, "w"), numpy_helper.from_array(bias, "bias")])
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), c.folder / f"{name}.onnx")
+        np.save(c.folder / "x.npy", x)
+        run = subprocess.run([c.qeval, "a.onnx", "b.onnx", "--data", "x.npy", "--no-latency", "--no-layers", "-q", "--json", "r.json"], cwd=c.folder, capture_output=True, text=True,
+                             timeout=60, check=False)
+        got = json.loads((c.folder / "r.json").read_text())["models"][1]["metrics"].get("agreement") if run.returncode == 0 else run.stderr
+        want = np.mean((x @ weights + bias).argmax(2) == (x @ other + bias).argmax(2)) if has else None
+        c.hold(f"agreement of {kind}", got == want if want is None or isinstance(got, str) or got is None else abs(got - want) < 1e-6, f"is {got}, NumPy's {want}")
+
+
 def hold_tokens(c, rng):
     """Perplexity is about the tokens that the logits foretell: a decoder's, where there is an encoder, too."""
     v, n, length = 11, 16, 7
@@ -201,6 +227,7 @@ def main():
     with Checker(args) as c:
         for k, case in enumerate(CASES):
             hold_case(c, case, np.random.default_rng(k))
+        hold_usual(c, np.random.default_rng(98))
         hold_tokens(c, np.random.default_rng(99))
         return c.finish()
 

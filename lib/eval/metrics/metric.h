@@ -65,11 +65,12 @@ typedef struct oct_metric_case {
                   where samples run alone */
     size_t positions; /* how many positions the first output has for a sample if its shape is [positions, classes],
                          ignoring dimensions of 1; else 0 */
-    bool competes;    /* the first output is a Softmax or the like over its last dimension */
-    bool single;      /* the first output has one value for each sample */
-    bool codes;       /* the first output consists of answers, not of scores: truth values, classes */
-    bool names;       /* these are strings */
-    bool numbers;     /* it consists of real numbers in fixed places */
+    bool
+        competes; /* its positions compete: it is a Softmax or the like over its last dimension, or looks like logits */
+    bool single;  /* the first output has one value for each sample */
+    bool codes;   /* the first output consists of answers, not of scores: truth values, classes */
+    bool names;   /* these are strings */
+    bool numbers; /* it consists of real numbers in fixed places */
     bool any_numbers, any_codes; /* some output does; some output consists of codes or rows (oct_output_form) */
     bool reconstruction;         /* the first input has the shape of the first output */
     bool compared;               /* there are other models than the float model */

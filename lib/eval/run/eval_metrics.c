@@ -142,6 +142,52 @@ static bool ends_in_competition(const oct_graph *g)
     return op && op->competes && (axis == -1 || axis == v->shape.rank - 1);
 }
 
+/* The constant that an Add adds to another value; -1: it adds none. */
+static int added_to(const oct_graph *g, const oct_node *n)
+{
+    if (strcmp(n->op, "Add") != 0 || *n->domain || n->n_in != 2 || n->in[0] < 0 || n->in[1] < 0)
+        return -1;
+    return g->value[n->in[1]].constant ? n->in[0] : g->value[n->in[0]].constant ? n->in[1] : -1;
+}
+
+/* Whether the first output is a product with weights, moved and with a bias at most: no norm, no Sigmoid, and nothing
+ * that was joined. */
+static bool ends_in_product(const oct_graph *g)
+{
+    enum { MOST = 16 };
+    int v = g->output[0];
+    for (int i = 0; i < MOST && v >= 0 && g->value[v].producer >= 0; i++) {
+        const oct_node *n = &g->node[g->value[v].producer];
+        const oct_op *op = oct_op_of(g, g->value[v].producer);
+        if (op && op->quant == OCT_QUANT_WEIGHTED)
+            return n->n_in > 1 && n->in[1] >= 0 && g->value[n->in[1]].constant;
+        v = op && (op->quant == OCT_QUANT_SAME || op->converts) ? n->in[0] : added_to(g, n);
+    }
+    return false;
+}
+
+/* Whether rows of v[n] look like logits that were trained: in every fourth at least one is more probable than all
+ * others together, and it is not always the same. Features do not have that. */
+static bool one_wins(const float *v, size_t n, size_t width)
+{
+    enum { LEAST = 8 }; /* coordinates of boxes and points are fewer */
+    size_t rows = 0, wins = 0, first = 0;
+    bool differ = false;
+    for (size_t at = 0; width >= LEAST && at + width <= n; at += width, rows++) {
+        size_t top = 0;
+        double others = -1;
+        for (size_t i = 1; i < width; i++)
+            top = v[at + i] > v[at + top] ? i : top;
+        for (size_t i = 0; i < width; i++)
+            others += exp(v[at + i] - v[at + top]);
+        if (!(others < 1))
+            continue;
+        differ |= wins && top != first;
+        first = wins++ ? first : top;
+    }
+    return differ && 4 * wins >= rows;
+}
+
 /* Infers from the first batch of the reference what the outputs mean. */
 void ev_decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
 {
@@ -170,7 +216,9 @@ void ev_decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
         e->form[0] == OCT_HOLDS_NUMBERS && wide == 2 && t->dims[t->rank - 1] > 1 && (e->by_row[0] || rows == 0)
             ? t->n / (size_t)last
             : 0;
-    c->competes = ends_in_competition(e->models[0].graph);
+    c->competes =
+        ends_in_competition(e->models[0].graph) || (c->positions && ends_in_product(e->models[0].graph) &&
+                                                    one_wins(e->subject[0].out[0].v, (size_t)e->row[0], (size_t)last));
     c->codes = e->form[0] == OCT_HOLDS_CODES && !scores;
     c->numbers = oct_output_is_numbers(e->form[0]);
     for (size_t i = 0; i < e->n_out; i++)
