@@ -49,9 +49,23 @@ static void put(const finish *f, int64_t i, int64_t channel, int64_t sum)
                      f->by->to(&f->scale[channel], (int32_t)(uint32_t)(uint64_t)sum, f->to->zero, f->lo, f->hi));
 }
 
+enum { LANES = 16, EXACT = 256 * LANES }; /* products of 16 and 8 bits that a lane of 32 bits can add */
+
 static int64_t dot(const int16_t *x, const int8_t *w, int64_t n)
 {
     int64_t sum = 0;
+    while (n >= LANES) {
+        const int64_t some = n < EXACT ? n / LANES * LANES : EXACT;
+        int32_t lane[LANES] = { 0 };
+        for (int64_t i = 0; i < some; i += LANES)
+            for (int k = 0; k < LANES; k++)
+                lane[k] += x[i + k] * w[i + k];
+        for (int k = 0; k < LANES; k++)
+            sum += lane[k];
+        x += some;
+        w += some;
+        n -= some;
+    }
     for (int64_t i = 0; i < n; i++)
         sum += x[i] * w[i];
     return sum;
@@ -65,18 +79,22 @@ typedef struct grouped {
 static void conv_place(const int16_t *x, const int8_t *w, const oct_twin_window *win, const grouped *g,
                        int64_t channels, const int64_t at[2], int64_t *sum)
 {
+    const bool rows = win->dilation[1] == 1 && g->inputs == g->in; /* of the window lie one behind the other, in both */
     for (int64_t o = 0; o < channels; o++)
         sum[o] = 0;
     for (int64_t ky = 0; ky < win->kernel[0]; ky++) {
         const int64_t y = at[0] + ky * win->dilation[0];
-        for (int64_t kx = 0; kx < win->kernel[1] && y >= 0 && y < win->in[0]; kx++) {
+        for (int64_t kx = 0, many = 1; kx < win->kernel[1] && y >= 0 && y < win->in[0]; kx += many) {
             const int64_t xx = at[1] + kx * win->dilation[1];
+            many = 1;
             if (xx < 0 || xx >= win->in[1])
                 continue;
+            const int64_t left = win->kernel[1] - kx, inside = win->in[1] - xx;
+            many = !rows ? 1 : left < inside ? left : inside;
             const int16_t *from = x + (y * win->in[1] + xx) * g->inputs;
             for (int64_t o = 0; o < channels; o++)
                 sum[o] += dot(from + o / g->outputs * g->in,
-                              w + ((o * win->kernel[0] + ky) * win->kernel[1] + kx) * g->in, g->in);
+                              w + ((o * win->kernel[0] + ky) * win->kernel[1] + kx) * g->in, many * g->in);
         }
     }
 }
