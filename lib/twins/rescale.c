@@ -138,4 +138,5 @@ const oct_rescaling oct_rescaling_float = { float_of, to_float, bound_even, NULL
 const oct_rescaling oct_rescaling_single = { fixed_of, to_once, bound_away, sum_once };
 const oct_rescaling oct_rescaling_double_in_float = { fixed_in_float, to_twice, bound_away, NULL };
 const oct_rescaling oct_rescaling_tosa = { fixed_of, to_tosa, bound_away, NULL };
+const oct_rescaling oct_rescaling_tosa_in_float = { fixed_in_float, to_tosa, bound_away, NULL };
 const oct_rescaling oct_rescaling_double = { fixed_of, to_twice, bound_away, sum_reduced };

@@ -26,6 +26,7 @@ extern const oct_rescaling oct_rescaling_float;           /* XNNPACK: in float, 
 extern const oct_rescaling oct_rescaling_single;          /* a multiplier of 31 bits, rounded once, half up */
 extern const oct_rescaling oct_rescaling_double_in_float; /* oct_rescaling_double, of a factor computed in float */
 extern const oct_rescaling oct_rescaling_tosa;            /* a multiplier of 31 bits, rounded twice in one sum */
+extern const oct_rescaling oct_rescaling_tosa_in_float;   /* the same, of a factor computed in float */
 extern const oct_rescaling oct_rescaling_double; /* the same rounded twice: the product's high half, and the shift */
 
 /* A multiplier of 31 bits. */

@@ -18,7 +18,8 @@ OCT_TWIN_OPERATOR(oct_twin_matmul_real); /* of float32 */
 /* twin_pool.c */
 OCT_TWIN_OPERATOR(oct_twin_average_pool);      /* how: const oct_rescaling *, for the bounds of its activation alone */
 OCT_TWIN_OPERATOR(oct_twin_average_pool_tosa); /* by a factor, without its activation */
-OCT_TWIN_OPERATOR(oct_twin_max_pool);          /* the same */
+OCT_TWIN_OPERATOR(
+    oct_twin_max_pool); /* how: as of averages, or NULL: without its activation, which TOSA's converter drops */
 
 /* The window of a pool, of any type. */
 oct_status oct_twin_pool_window(const oct_twin_call *c, oct_twin_window *w, oct_err *err);
@@ -66,9 +67,9 @@ OCT_TWIN_OPERATOR(oct_twin_lstm_real); /* of float32 */
 extern const struct oct_twin_lstm oct_twin_lstm_fixed,
     oct_twin_lstm_table; /* logistic and tanh in fixed point, or by a table */
 
-/* wide/twin_wide.c: SOFTMAX of int16; how: const bool *, whether its tables are made in float32. */
+/* wide/twin_wide.c: SOFTMAX of int16; how: const struct oct_twin_softmax_wide *. */
 OCT_TWIN_OPERATOR(oct_twin_softmax_wide);
-extern const bool oct_twin_tables_single, oct_twin_tables_double;
+extern const struct oct_twin_softmax_wide oct_twin_softmax_single, oct_twin_softmax_double, oct_twin_softmax_wraps;
 
 /* twin_quantize.c: reals to int8 and back. */
 OCT_TWIN_OPERATOR(oct_twin_quantize_away); /* divided, half away from zero */
@@ -88,7 +89,8 @@ OCT_TWIN_OPERATOR(oct_twin_nearest_tosa);
 extern const oct_twin_rule oct_twin_moves[], oct_twin_reals[], oct_twin_real_layers[];
 float oct_twin_activated(const oct_twin_call *c, int slot, float x); /* by the activation that is fused into it */
 /* twin_builtin.c: what runtimes with the reference kernels of TensorFlow Lite share; of those for microcontrollers; of
- * others. wide/twin_wide.c: on int16. */
-extern const oct_twin_rule oct_twin_builtin[], oct_twin_micro[], oct_twin_large[], oct_twin_wide[];
+ * others. wide: on int16, of runtimes and of TOSA. */
+extern const oct_twin_rule oct_twin_builtin[], oct_twin_micro[], oct_twin_large[], oct_twin_wide[],
+    oct_twin_tosa_wide[];
 
 #endif

@@ -8,10 +8,10 @@ static const oct_twin_rule own[] = {
     { OCT_TFL_FULLY_CONNECTED, OCT_TWIN_INT8, oct_twin_dense, &oct_rescaling_tosa },
     { OCT_TFL_BATCH_MATMUL, OCT_TWIN_INT8, oct_twin_matmul, &oct_rescaling_tosa },
     { OCT_TFL_AVERAGE_POOL_2D, OCT_TWIN_INT8, oct_twin_average_pool_tosa, NULL },
-    { OCT_TFL_MAX_POOL_2D, OCT_TWIN_INT8, oct_twin_max_pool, &oct_rescaling_tosa },
+    { OCT_TFL_MAX_POOL_2D, OCT_TWIN_INT8, oct_twin_max_pool, NULL },
     { OCT_TFL_ADD, OCT_TWIN_INT8, oct_twin_add_fixed, &oct_rescaling_tosa },
     { OCT_TFL_SUB, OCT_TWIN_INT8, oct_twin_add_fixed, &oct_rescaling_tosa },
-    { OCT_TFL_MUL, OCT_TWIN_INT8, oct_twin_mul, &oct_rescaling_tosa },
+    { OCT_TFL_MUL, OCT_TWIN_INT8, oct_twin_mul, &oct_rescaling_tosa_in_float },
     { OCT_TFL_PRELU, OCT_TWIN_INT8, oct_twin_prelu, &oct_rescaling_tosa },
     { OCT_TFL_MEAN, OCT_TWIN_INT8, oct_twin_mean_fixed, &oct_rescaling_tosa },
     { OCT_TFL_LOGISTIC, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_function_tosa },
@@ -31,7 +31,9 @@ static const oct_twin_rule own[] = {
     { 0, 0, NULL, NULL },
 };
 
-static const oct_twin_rule *const rules[] = { own, oct_twin_moves, oct_twin_reals, oct_twin_real_layers, NULL };
+static const oct_twin_rule *const rules[] = {
+    own, oct_twin_tosa_wide, oct_twin_moves, oct_twin_reals, oct_twin_real_layers, NULL
+};
 
 const oct_twin oct_twin_tosa = { "tosa", "TOSA by its converter for .tflite files",
                                  "tosa-tools 2026.8.0 (reference model), tosa-converter-for-tflite 2026.2.0", rules };

@@ -78,7 +78,12 @@ class File:
         return np.dtype(TYPES[self.graph.tensors[i].type])
 
     def made(self):
-        return list(dict.fromkeys(t for op in self.graph.operators for t in op.outputs))
+        """Tensors that operators make of what is given: XNNPACK unpacks constants by itself, and shows nothing of it."""
+        known = {i for i in range(len(self.graph.tensors)) if self.is_constant(i)} | {-1}
+        for op in self.graph.operators:
+            if known.issuperset(op.inputs):
+                known.update(op.outputs)
+        return list(dict.fromkeys(t for op in self.graph.operators for t in op.outputs if t not in known))
 
     def showing_all(self):
         """The same file with everything that operators make as outputs: XNNPACK shows nothing else."""
@@ -246,38 +251,49 @@ def refuses(runtime, file, samples):
     return False
 
 
+def difference(c, twin, file, samples):
+    """(bytes that differ, of how many, the largest difference of an element, the same of reals as a part of the largest) between a runtime and
+    its twin; a text where the twin refuses. RuntimeError or ValueError where the runtime does."""
+    got = run_twin(c, twin, file, samples)
+    if isinstance(got, str):
+        return got
+    spared, reals = loose(file), close(file)
+    differ, compared, worst, apart = 0, 0, 0.0, 0.0
+    for want, have in zip(RUNTIMES[twin](file, samples), got, strict=True):
+        for i in file.made():
+            if i in spared:
+                continue
+            a, b = want[i].reshape(have[i].shape), have[i]
+            wrong = np.frombuffer(a.tobytes(), np.uint8) != np.frombuffer(b.tobytes(), np.uint8)
+            compared += wrong.size
+            if wrong.any():
+                differ += int(wrong.sum())
+                worst = max(worst, float(np.abs(a.astype(np.float64) - b).max()))
+        for i in reals:
+            a, b = want[i].reshape(have[i].shape), have[i]
+            apart = max(apart, float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-6)))
+    return differ, compared, worst, apart
+
+
 def hold_equal(c, kind, name, file, samples):
     """Each runtime and its twin. tflite-micro does not have all operators: what it refuses is not compared. kind: what the file is, for the counts."""
-    spared, reals = loose(file), close(file)
+    spared = loose(file)
     makers = {t: file.code(op) for op in file.graph.operators for t in op.outputs}
     for twin in RUNTIMES:
-        got = run_twin(c, twin, file, samples)
-        if isinstance(got, str):
-            lacks = sorted({k for k in makers.values() if f": {k} that" in got and (k in NOT_THERE or (twin == "tosa" and k in NOT_IN_TOSA))})
-            if not lacks and refuses(twin, file, samples):
-                continue
-            c.hold(f"{name}: {twin}", lacks, got[-300:])
-            c.lacking.update(lacks)
-            continue
-        differ, worst, compared, apart = 0, 0.0, 0, 0.0
         try:
-            for want, have in zip(RUNTIMES[twin](file, samples), got, strict=True):
-                for i in makers:
-                    if i in spared:
-                        continue
-                    a, b = want[i].reshape(have[i].shape), have[i]
-                    wrong = np.frombuffer(a.tobytes(), np.uint8) != np.frombuffer(b.tobytes(), np.uint8)
-                    compared += wrong.size
-                    if wrong.any():
-                        differ += int(wrong.sum())
-                        worst = max(worst, float(np.abs(a.astype(np.float64) - b).max()))
-                for i in reals:
-                    a, b = want[i].reshape(have[i].shape), have[i]
-                    apart = max(apart, float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-6)))
+            found = difference(c, twin, file, samples)
         except (RuntimeError, ValueError) as e:
             if twin == "litert":
                 c.hold(f"{name}: {twin}", False, str(e)[-300:])
             continue
+        if isinstance(found, str):
+            lacks = sorted({k for k in makers.values() if f": {k} that" in found and (k in NOT_THERE or (twin == "tosa" and k in NOT_IN_TOSA))})
+            if not lacks and refuses(twin, file, samples):
+                continue
+            c.hold(f"{name}: {twin}", lacks, found[-300:])
+            c.lacking.update(lacks)
+            continue
+        differ, compared, worst, apart = found
         if compared:
             c.compared[twin].add(kind, name, {makers[i] for i in makers if i not in spared}, compared)
         c.hold(f"{name}: {twin}", differ == 0 and apart < REALS, f"{differ} of {compared} bytes, at most {worst:g} apart; reals {apart:.2g} of the largest")
@@ -722,15 +738,21 @@ def written_network(c, name, *more):
     return samples
 
 
+def varied(file, samples, begin, n):
+    """n samples of a network from the begin-th on: those that there are, then the same with noise."""
+    rng = np.random.default_rng(begin)
+    chosen = [samples[k % len(samples)] for k in range(begin, begin + n)]
+    noisy = [x if k < len(samples) else x + rng.normal(0, 0.05 * (x.std() or 1), x.shape).astype(np.float32) for k, x in enumerate(chosen, begin)]
+    return file.samples(n, rng, noisy)
+
+
 def hold_network(c, name, *more):
     samples = written_network(c, name, *more)
     if samples is None:
         return
     file = File((c.folder / "net.tflite").read_bytes())
     for begin in range(0, c.networks, 10):
-        rng = np.random.default_rng(begin)
-        chosen = samples if begin == 0 else [x + rng.normal(0, 0.05 * (x.std() or 1), x.shape).astype(np.float32) for x in samples]
-        hold_equal(c, "networks on int16" if more else "networks", f"{name} {' '.join(more)}", file, file.samples(min(10, c.networks - begin), rng, chosen))
+        hold_equal(c, "networks on int16" if more else "networks", f"{name} {' '.join(more)}", file, varied(file, samples, begin, min(10, c.networks - begin)))
 
 
 def hold_qeval(c):

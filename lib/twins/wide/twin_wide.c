@@ -58,8 +58,6 @@ static oct_status tangent(const oct_twin_call *c, const void *how, oct_err *err)
 
 /* ---- SOFTMAX ---- */
 
-enum { SEGMENTS = 512 };
-
 static double exponential(double x)
 {
     return oct_exp(x);
@@ -70,54 +68,27 @@ static double reciprocal(double x)
     return 1 / (1 + x);
 }
 
-/* Of float32, where a runtime makes its tables in that. */
-static double kept(double x, bool single)
-{
-    return single ? (double)(float)x : x;
-}
-
-static int16_t short_of(double x)
-{
-    return (int16_t)fmin(INT16_MAX, fmax(INT16_MIN, x));
-}
-
-/* 2^15 times a function at 513 places: each is moved by half of what the line to the next one is off in the middle. */
-static void make_table(double (*of)(double), double from, double to, bool single, int16_t table[SEGMENTS + 1])
-{
-    const double step = kept((to - from) / SEGMENTS, single), unit = 32768;
-    for (int i = 0; i < SEGMENTS; i++) {
-        const double at = kept(from + kept(i * step, single), single),
-                     behind = kept(from + kept((i + 1) * step, single), single);
-        const double here = round(kept(of(at), single) * unit),
-                     middle = round(kept(of(kept(at + step / 2, single)), single) * unit);
-        const double off = round(kept(kept(of(behind), single) * unit + here, single) / 2) - middle;
-        table[i] = short_of(here - round(off / 2));
-    }
-    table[SEGMENTS] = short_of(round(kept(of(to), single) * unit));
-}
-
-static int32_t look_up(int32_t x, const int16_t table[SEGMENTS + 1])
-{
-    const int at = 256 + (x >> 7), rest = x & 127;
-    return (int16_t)(table[at] + (((table[at + 1] - table[at]) * rest + 64) >> 7));
-}
+struct oct_twin_softmax_wide {
+    bool single; /* tables are made in float32 */
+    bool wraps;  /* what is further below the largest than the table goes is cut to 16 bits */
+};
 
 /* x: a row of n, and y its result, which holds exponentials in between. */
-static void softmax_row(const int16_t *x, int16_t *y, int64_t n, const oct_rescale *by, const int16_t *exp_table,
-                        const int16_t *one_table)
+static void softmax_row(const int16_t *x, int16_t *y, int64_t n, bool wraps, const oct_rescale *by,
+                        const int16_t *exp_table, const int16_t *one_table)
 {
     int32_t most = INT16_MIN, sum = 0;
     for (int64_t i = 0; i < n; i++)
         most = x[i] > most ? x[i] : most;
     for (int64_t i = 0; i < n; i++) {
         const int64_t below = (int64_t)oct_rescale_twice(by, x[i] - most) + INT16_MAX;
-        y[i] = (int16_t)look_up(oct_twin_clamp(below, INT16_MIN, INT16_MAX), exp_table);
+        y[i] = (int16_t)oct_on_lines(wraps ? (int16_t)below : oct_twin_clamp(below, INT16_MIN, INT16_MAX), exp_table);
         sum = (int32_t)((uint32_t)sum + (uint32_t)y[i]);
     }
     const int zeros = sum > 0 ? __builtin_clz((unsigned)sum) : 1;
     const int32_t shifted = (int32_t)((((int64_t)sum << (zeros - 1)) + (1 << 13)) >> 14);
     const int32_t one =
-        look_up(oct_twin_clamp((int64_t)shifted - (1 << 15) - (1 << 16), INT16_MIN, INT16_MAX), one_table);
+        oct_on_lines(oct_twin_clamp((int64_t)shifted - (1 << 15) - (1 << 16), INT16_MIN, INT16_MAX), one_table);
     const int right = 31 - zeros;
     for (int64_t i = 0; i < n; i++)
         y[i] = (int16_t)oct_twin_clamp(right > 0 ? ((int64_t)y[i] * one + (INT64_C(1) << (right - 1))) >> right : 0, 0,
@@ -126,22 +97,23 @@ static void softmax_row(const int16_t *x, int16_t *y, int64_t n, const oct_resca
 
 oct_status oct_twin_softmax_wide(const oct_twin_call *c, const void *how, oct_err *err)
 {
-    const bool single = *(const bool *)how;
+    const struct oct_twin_softmax_wide *as = how;
     const oct_twin_tensor *x = c->in[0], *y = c->out[0];
     const int64_t n = oct_twin_dim(x->t, 0);
-    int16_t exp_table[SEGMENTS + 1], one_table[SEGMENTS + 1];
+    int16_t exp_table[OCT_LINES + 1], one_table[OCT_LINES + 1];
     if (x->count != y->count || n < 1)
         return oct_twin_unfit(c, "its result has another size", err);
     const double beta = (double)oct_tfl_option_real(c->op, OCT_TFL_SOFTMAX_BETA, 0);
     const oct_rescale by = oct_rescale_fixed((double)x->scale * beta / (10.0 / 65535.0));
-    make_table(exponential, -10, 0, single, exp_table);
-    make_table(reciprocal, 0, 1, single, one_table);
+    oct_line_table(exponential, -10, 0, as->single, exp_table);
+    oct_line_table(reciprocal, 0, 1, as->single, one_table);
     for (int64_t i = 0; i < x->count; i += n)
-        softmax_row((const int16_t *)x->data + i, (int16_t *)y->data + i, n, &by, exp_table, one_table);
+        softmax_row((const int16_t *)x->data + i, (int16_t *)y->data + i, n, as->wraps, &by, exp_table, one_table);
     return OCT_OK;
 }
 
-const bool oct_twin_tables_single = true, oct_twin_tables_double = false;
+const struct oct_twin_softmax_wide oct_twin_softmax_single = { true, false },
+                                   oct_twin_softmax_double = { false, false }, oct_twin_softmax_wraps = { false, true };
 
 /* ---- QUANTIZE ---- */
 
