@@ -52,8 +52,9 @@ oct_status oct_tfl_write_conv(oct_tfl_writer *w, const oct_node *n, oct_err *err
     const oct_tfl_kind kind = whole ? OCT_TFL_OWN : OCT_TFL_REAL;
     oct_tfl_window win;
     oct_tfl_operator *op;
+    oct_tfl_scaled scaled;
     int64_t dims[4];
-    int in[3], made, done;
+    int in[3], made, done, product;
     OCT_TRY(read_kernel(w, n->in[1], dims, err));
     OCT_TRY(oct_tfl_window_read(w, n->in[0], w->g->value[n->in[1]].shape.rank == 3 ? &dims[3] : &dims[2], &win, err));
     const bool depthwise = groups > 1 && groups == win.channels;
@@ -64,13 +65,16 @@ oct_status oct_tfl_write_conv(oct_tfl_writer *w, const oct_node *n, oct_err *err
     OCT_TRY(oct_tfl_weights(w, n->in[1], 4, dims, depthwise ? &depth : &ohwi, 0, kind, &in[1], err));
     OCT_TRY(oct_tfl_bias(w, oct_input_at(n, 2), dims[0], n->in[0], n->in[1], kind, &in[2], err));
     OCT_TRY(oct_tfl_window_result(w, &win, kind, NULL, &made, &done, err));
-    OCT_TRY(oct_tfl_add(w, depthwise ? OCT_TFL_DEPTHWISE_CONV_2D : OCT_TFL_CONV_2D, in, 3, &made, 1, &op, err));
+    product = made;
+    OCT_TRY(oct_tfl_scaled_begin(w, n->in[1], 0, kind, &in[2], &product, &scaled, err));
+    OCT_TRY(oct_tfl_add(w, depthwise ? OCT_TFL_DEPTHWISE_CONV_2D : OCT_TFL_CONV_2D, in, 3, &product, 1, &op, err));
     if (depthwise)
         set_depthwise(op, w, &win, dims[0] / groups);
     else
         set_conv(op, w, &win);
     if (!depthwise && groups > 1)
         op->version = 6;
+    OCT_TRY(oct_tfl_scaled_end(w, product, &scaled, err));
     return oct_tfl_window_done(w, made, done, err);
 }
 
@@ -101,8 +105,9 @@ oct_status oct_tfl_write_conv_transpose(oct_tfl_writer *w, const oct_node *n, oc
     const oct_tfl_kind kind = whole ? OCT_TFL_OWN : OCT_TFL_REAL;
     oct_tfl_window win;
     oct_tfl_operator *op;
+    oct_tfl_scaled scaled;
     int64_t dims[4], full[4];
-    int in[4], made, done, out;
+    int in[4], made, done, out, product;
     OCT_TRY(read_kernel(w, n->in[1], dims, err));
     OCT_TRY(oct_tfl_window_read(w, n->in[0], w->g->value[n->in[1]].shape.rank == 3 ? &dims[3] : &dims[2], &win, err));
     if (oct_node_int(n, "group", 1) != 1 || win.dilation[0] != 1 || win.dilation[1] != 1)
@@ -133,11 +138,14 @@ oct_status oct_tfl_write_conv_transpose(oct_tfl_writer *w, const oct_node *n, oc
     const oct_tfl_tensor *m = &w->m->tensor[made];
     OCT_TRY(oct_tfl_numbers(w, "shape", 1, (int64_t[]){ 4 },
                             (int64_t[]){ m->dims[0], m->dims[1], m->dims[2], m->dims[3] }, &in[0], err));
-    OCT_TRY(oct_tfl_add(w, OCT_TFL_TRANSPOSE_CONV, in, 4, &made, 1, &op, err));
+    product = made;
+    OCT_TRY(oct_tfl_scaled_begin(w, n->in[1], 1, kind, &in[3], &product, &scaled, err));
+    OCT_TRY(oct_tfl_add(w, OCT_TFL_TRANSPOSE_CONV, in, 4, &product, 1, &op, err));
     op->version = 3;
     oct_tfl_set_byte(op, OCT_TFL_TRANSPOSE_CONV_PADDING, win.padding);
     oct_tfl_set(op, OCT_TFL_TRANSPOSE_CONV_STRIDE_W, (int32_t)win.stride[1]);
     oct_tfl_set(op, OCT_TFL_TRANSPOSE_CONV_STRIDE_H, (int32_t)win.stride[0]);
+    OCT_TRY(oct_tfl_scaled_end(w, product, &scaled, err));
     if (made != out)
         OCT_TRY(cut(w, &win, made, out, err));
     return oct_tfl_window_done(w, out, done, err);

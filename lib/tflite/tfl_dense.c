@@ -9,6 +9,7 @@ static oct_status dense(oct_tfl_writer *w, const oct_node *n, int channel, int b
     const oct_tfl_kind kind =
         oct_tfl_runs_whole(w, 0, 1) && oct_tfl_weights_fit(w, n->in[1], channel) ? OCT_TFL_OWN : OCT_TFL_REAL;
     oct_tfl_operator *op;
+    oct_tfl_scaled scaled;
     int64_t dims[OCT_MAX_RANK];
     int rank, in[3], out;
     OCT_TRY(oct_tfl_dims(w, n->in[1], &rank, dims, err));
@@ -18,13 +19,14 @@ static oct_status dense(oct_tfl_writer *w, const oct_node *n, int channel, int b
     OCT_TRY(oct_tfl_weights(w, n->in[1], 2, dims, channel ? &turned : &plain, channel, kind, &in[1], err));
     OCT_TRY(oct_tfl_bias(w, bias, dims[channel], n->in[0], n->in[1], kind, &in[2], err));
     OCT_TRY(oct_tfl_result(w, w->out, &plain, kind, NULL, &out, err));
+    OCT_TRY(oct_tfl_scaled_begin(w, n->in[1], channel, kind, &in[2], &out, &scaled, err));
     OCT_TRY(oct_tfl_add(w, OCT_TFL_FULLY_CONNECTED, in, 3, &out, 1, &op, err));
     oct_tfl_set_byte(op, OCT_TFL_DENSE_ACTIVATION, w->activation);
     if (w->m->tensor[in[0]].rank > 2) {
         oct_tfl_set_byte(op, OCT_TFL_DENSE_KEEP_DIMS, 1);
         op->version = op->version < 5 ? 5 : op->version;
     }
-    return OCT_OK;
+    return oct_tfl_scaled_end(w, out, &scaled, err);
 }
 
 oct_status oct_tfl_write_gemm(oct_tfl_writer *w, const oct_node *n, oct_err *err)

@@ -36,6 +36,9 @@ const oct_tfl_rule *oct_tfl_rule_of(const oct_node *n);
 /* The activation that a Relu or Clip is; NONE: it is none that .tflite has. */
 oct_tfl_activation oct_tfl_clamp_of(const oct_tfl_writer *w, const oct_node *n);
 
+/* tfl_stored.c: weights that are stored in 8 bits become quantized ones. */
+oct_status oct_tfl_read_stored(oct_graph *g, oct_err *err);
+
 #define RULE(onnx, as, limits, asks, activates, types, write) \
     oct_status write(oct_tfl_writer *w, const oct_node *n, oct_err *err);
 #include "tflite/tfl_operators.inc"

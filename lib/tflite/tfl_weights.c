@@ -4,6 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+/* Integers as they are. */
+static float unit = 1;
+static int32_t none = 0;
+static const oct_quant one = { .n = 1, .scale = &unit, .zp = &none, .dtype = OCT_S8 };
+
 bool oct_tfl_weights_fit(const oct_tfl_writer *w, int value, int channel)
 {
     const oct_quant *q = w->g->value[value].quant;
@@ -31,6 +36,8 @@ oct_status oct_tfl_weights(oct_tfl_writer *w, int value, int rank, const int64_t
     if (kind == OCT_TFL_OWN || !v->quant)
         return OCT_OK;
     stored = *tensor;
+    if (oct_tfl_scales_behind(w, value, channel, kind))
+        w->m->tensor[stored].quant = &one;
     for (int i = 0; i < rank; i++)
         physical[i] = dims[order->d[i]];
     OCT_TRY(oct_tfl_between(w, oct_arena_printf(w->arena, "%s_dequantized", v->name), stored, rank, physical, -1,
@@ -38,8 +45,52 @@ oct_status oct_tfl_weights(oct_tfl_writer *w, int value, int rank, const int64_t
     w->m->tensor[*tensor].type = OCT_TFL_FLOAT32;
     w->m->tensor[*tensor].quant = NULL;
     OCT_TRY(oct_tfl_add(w, OCT_TFL_DEQUANTIZE, &stored, 1, tensor, 1, &op, err));
-    if (v->quant->n > 1)
+    if (w->m->tensor[stored].quant->n > 1)
         op->version = 5;
+    return OCT_OK;
+}
+
+/* ---- scales behind a product ---- */
+
+bool oct_tfl_scales_behind(const oct_tfl_writer *w, int weights, int channel, oct_tfl_kind kind)
+{
+    const oct_quant *q = w->g->value[weights].quant;
+    return kind == OCT_TFL_REAL && q && q->qvals && q->dtype == OCT_S8 && !q->block && q->n > 1 && q->axis == channel;
+}
+
+oct_status oct_tfl_scaled_begin(oct_tfl_writer *w, int weights, int channel, oct_tfl_kind kind, int *bias, int *made,
+                                oct_tfl_scaled *s, oct_err *err)
+{
+    *s = (oct_tfl_scaled){ .made = -1 };
+    if (!oct_tfl_scales_behind(w, weights, channel, kind))
+        return OCT_OK;
+    const oct_quant *q = w->g->value[weights].quant;
+    const oct_tfl_tensor t = w->m->tensor[*made];
+    const int64_t n = q->n;
+    int64_t dims[OCT_MAX_RANK];
+    const float *zeros = oct_arena_calloc(w->m->arena, (size_t)n, sizeof *zeros);
+    if (!zeros)
+        return oct_nomem(err);
+    for (int i = 0; i < t.rank; i++)
+        dims[i] = t.dims[i];
+    *s = (oct_tfl_scaled){ .made = *made, .bias = *bias, .activation = w->activation };
+    w->activation = OCT_TFL_ACT_NONE;
+    OCT_TRY(oct_tfl_constant(w, "zeros", OCT_TFL_FLOAT32, 1, &n, NULL, 0, zeros, bias, err));
+    OCT_TRY(oct_tfl_constant(w, oct_arena_printf(w->arena, "%s_scales", w->g->value[weights].name), OCT_TFL_FLOAT32, 1,
+                             &n, NULL, 0, q->scale, &s->scales, err));
+    OCT_TRY(oct_tfl_between(w, oct_arena_printf(w->arena, "%s_scaled", t.name), *made, t.rank, dims, t.open, &s->scaled,
+                            err));
+    return oct_tfl_between(w, oct_arena_printf(w->arena, "%s_product", t.name), *made, t.rank, dims, t.open, made, err);
+}
+
+oct_status oct_tfl_scaled_end(oct_tfl_writer *w, int product, const oct_tfl_scaled *s, oct_err *err)
+{
+    oct_tfl_operator *op;
+    if (s->made < 0)
+        return OCT_OK;
+    OCT_TRY(oct_tfl_add(w, OCT_TFL_MUL, (int[]){ product, s->scales }, 2, &s->scaled, 1, NULL, err));
+    OCT_TRY(oct_tfl_add(w, OCT_TFL_ADD, (int[]){ s->scaled, s->bias }, 2, &s->made, 1, &op, err));
+    oct_tfl_set_byte(op, OCT_TFL_BINARY_ACTIVATION, s->activation);
     return OCT_OK;
 }
 

@@ -58,6 +58,7 @@ static oct_status prepare(oct_graph *g, oct_arena *arena, int **open, bool *clos
     OCT_TRY(oct_infer_shapes(g, err));
     OCT_TRY(find_open(g, arena, &before, closed, err));
     OCT_TRY(close_batch(g, err));
+    OCT_TRY(oct_tfl_read_stored(g, err));
     OCT_TRY(oct_passes_flatten(g, err));
     OCT_TRY(oct_infer_shapes(g, err));
     const size_t n = g->n_value;

@@ -7,6 +7,7 @@ same conversion written as .onnx.
 - all of these are also read, and compute in ONNX Runtime what LiteRT computes of the file
 - layers: one layer or few, in many shapes (pads, strides, dilations, groups, one axis, orders of axes): as floats, equal but for rounding; as
   int8, at most so many steps of the output's scale apart as the case says, and with no operator left on reals
+- weights that are stored in 8 bits for layers on reals
 - models: those of testdata/models: each is written and computes the same, or is refused with node and remedy
 - networks: trained ones, where there are any: agreement and noise against ONNX Runtime; the file is no larger than 1.03 times the .onnx
 - refusals: what cannot be written, before anything is; a batch of another size; what the file says of itself
@@ -70,13 +71,14 @@ def run_theirs(path, feeds, kernels, said):
     return {name: np.moveaxis(y, -1, 1) if moved(said, "output", name) else y for name, y in got.items()}
 
 
-def run_micro(path, x, said, name):
-    """The first output in tflite-micro's interpreter, of one input."""
+def run_micro(path, x, said, name, output=None):
+    """The first output in tflite-micro's interpreter, of one input; in ONNX's order of axes where it is named."""
     from tflite_micro.python.tflite_micro import runtime
-    interpreter = runtime.Interpreter.from_file(str(path))
+    interpreter = runtime.Interpreter.from_file(str(path), arena_size=16 << 20)
     interpreter.set_input(np.ascontiguousarray(np.moveaxis(x, 1, -1) if moved(said, "input", name) else x), 0)
     interpreter.invoke()
-    return interpreter.get_output(0)
+    y = interpreter.get_output(0)
+    return np.moveaxis(y, -1, 1) if output and moved(said, "output", output) else y
 
 
 def write(c, model, out, *more, fails=False):
@@ -426,6 +428,41 @@ def hold_wide(c, name, case, number):
     hold_read(c, f"{name}: int16", out, [{"x": x[None]} for x in samples[:8]], said, 50)  # attention has a factor of 8 bits
 
 
+# ---- stored weights ----
+
+STORED = {  # large enough for 8 bits to make the file smaller
+    "conv": conv((1, 32, 7, 6), (3, 3), out=48),
+    "conv depthwise x2": conv((1, 256, 7, 6), (3, 3), out=512, group=256, pads=[1, 1, 1, 1]),
+    "conv of one axis": conv((1, 32, 20), (5,), out=64, pads=[2, 2], strides=[2]),
+    "transposed same": transposed((1, 32, 5, 6), (4, 4), out=24, strides=[2, 2], pads=[1, 1, 1, 1]),
+    "gemm": one("Gemm", (1, 120), np.random.default_rng(1).normal(size=(120, 70)).astype(F), np.arange(70, dtype=F)),
+    "matmul": one("MatMul", (1, 5, 120), np.random.default_rng(1).normal(size=(120, 70)).astype(F)),
+}
+
+
+def hold_stored(c, name, case, number):
+    """Weights in 8 bits for layers on reals stay so in the file, and runtimes with one scale a DEQUANTIZE compute what those with several do."""
+    shape, build = case
+    net = plainnet.Net(number, opset=14)
+    build(net)
+    model, out = c.folder / "layer.onnx", c.folder / "stored.tflite"
+    samples = net.save(model, ("n", *shape[1:]))[:3]
+    said = write(c, model, out, "--target", "litert", "--scheme", "stored")
+    write(c, model, c.folder / "stored.onnx", "--target", "litert", "--scheme", "stored")
+    want = run_ort(c.folder / "stored.onnx", [x[None] for x in samples])[0]
+    graph = schema.ModelT.InitFromObj(schema.Model.GetRootAs(out.read_bytes(), 0)).subgraphs[0]
+    weights = [t for t in graph.tensors if t.type == schema.TensorType.INT8]
+    c.hold(f"{name}: stored in 8 bits, with one scale", weights and all(len(t.quantization.scale) == 1 for t in weights), f"{len(weights)} tensors of int8")
+    runs = {kernels: lambda x, kernels=kernels: run_theirs(out, {"x": x[None]}, kernels, said)["y"] for kernels in KERNELS}
+    if packages.has("tflite_micro"):
+        runs["tflite-micro"] = lambda x: run_micro(out, x[None], said, "x", "y")
+    for kernels, run in runs.items():
+        got = np.stack([run(x) for x in samples])
+        error = relative_error(want, got) if got.shape == want.shape else np.inf
+        c.hold(f"{name}: stored, {kernels}", error <= RELATIVE, f"{error:.1e} of the range off, shape {got.shape} for {want.shape}")
+    hold_read(c, f"{name}: stored", out, [{"x": x[None]} for x in samples], said, "0")
+
+
 # ---- models of testdata ----
 
 def hold_models(c, only):
@@ -613,6 +650,9 @@ def main():
                         hold_wide(c, name, case, number)
                 except (tool.ToolError, RuntimeError, ValueError) as e:
                     c.hold(name, False, str(e)[-400:])
+        for number, (name, case) in enumerate(STORED.items()):
+            if not args.only or args.only in f"{name}: stored":
+                hold_stored(c, name, case, number)
         hold_models(c, args.only)
         for name in NETWORKS:
             if (tool.SHARED / "models" / f"{name}.onnx").exists() and (not args.only or args.only in name):

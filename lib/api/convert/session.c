@@ -208,9 +208,10 @@ static oct_status read_format(octet_convert_options *x, oct_err *err)
     if (!oct_session_writes_tflite(x))
         return OCT_OK;
     if (x->scheme && strcmp(x->scheme, "auto") != 0 && strcmp(x->scheme, "static") != 0 &&
-        strcmp(x->scheme, "float") != 0) {
-        oct_fail(err, OCT_EUSAGE, "--scheme %s: .tflite is written of layers that are static or float", x->scheme);
-        oct_hint(err, "give samples (--data) and --scheme static or none, or --scheme float");
+        strcmp(x->scheme, "stored") != 0 && strcmp(x->scheme, "float") != 0) {
+        oct_fail(err, OCT_EUSAGE, "--scheme %s: .tflite is written of layers that are static, stored or float",
+                 x->scheme);
+        oct_hint(err, "give samples (--data) and --scheme static or none, or --scheme stored or float");
         return OCT_EUSAGE;
     }
     return OCT_OK;
