@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Arm's compiler Vela takes what qconvert writes: the networks of check_twins.py, for Ethos-U55 and Ethos-U85.
+"""Arm's compiler Vela takes what qconvert writes: the networks of check_twins.py on int8 and int16, for Ethos-U55 and Ethos-U85.
 
     tests/checks/check_vela.py [--qconvert PROGRAM] [--only WORD] [-v]
 
@@ -39,15 +39,19 @@ IN = {
 }
 
 
+WIDE = [(op, FLOAT, "LiteRT has no such kernel on int16, or none is written") for op in ("MEAN", "LEAKY_RELU", "MUL", "ADD", "RELU6")]
+
+
 def left_to_cpu(said):
     """(operator, result, reason) of each."""
     return re.findall(r"operator: (\w+), ofm: '([^']*)'\s*\n\s*Reason: ([^\n]*)", said)
 
 
-def hold_network(c, name):
-    if check_twins.written_network(c, name) is None:
+def hold_network(c, name, *more):
+    if check_twins.written_network(c, name, *more) is None:
         return
-    known = EVERYWHERE + IN.get(name, [])
+    known = EVERYWHERE + IN.get(name, []) + (WIDE if more else [])
+    name = f"{name} {' '.join(more)}".strip()
     for device in DEVICES:
         done = subprocess.run([c.vela, c.folder / "net.tflite", "--accelerator-config", device, "--output-dir", c.folder / "vela"],
                               capture_output=True, text=True, check=False)
@@ -72,6 +76,8 @@ def main():
         for name in [*check_twins.MADE, *check_tflite.NETWORKS]:
             if not args.only or args.only in name:
                 hold_network(c, name)
+                if name in check_twins.WIDE:
+                    hold_network(c, name, "--target", "litert-int16")
         return c.finish()
 
 
