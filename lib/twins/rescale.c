@@ -39,8 +39,8 @@ oct_rescale oct_rescale_fixed(double real)
         shift++;
     }
     if (shift < -31)
-        return (oct_rescale){ (float)real, 0, 0 };
-    return (oct_rescale){ (float)real, (int32_t)q, shift > 30 ? 30 : shift };
+        return (oct_rescale){ real, 0, 0 };
+    return (oct_rescale){ real, (int32_t)q, shift > 30 ? 30 : shift };
 }
 
 int32_t oct_rescale_twice(const oct_rescale *r, int32_t x)
@@ -55,8 +55,15 @@ int32_t oct_rescale_once(const oct_rescale *r, int32_t x)
     return (int32_t)(((int64_t)x * r->multiplier + (INT64_C(1) << (total - 1))) >> total);
 }
 
-static int32_t sum_once(const oct_rescale *r, int64_t x)
+int64_t oct_sum_bounded(int64_t x)
 {
+    const int64_t most = INT64_C(1) << 47;
+    return x < -most ? -most : x >= most ? most - 1 : x;
+}
+
+static int32_t sum_once(const oct_rescale *r, int64_t sum)
+{
+    const int64_t x = oct_sum_bounded(sum);
     const int total = 31 - r->shift;
     if (total < 16 || total > 62)
         return 0;
@@ -65,9 +72,16 @@ static int32_t sum_once(const oct_rescale *r, int64_t x)
     return oct_twin_clamp(((x >> 16) * r->multiplier + rest) >> (total - 16), INT32_MIN, INT32_MAX);
 }
 
-/* By a multiplier of 15 bits. */
-static int32_t sum_reduced(const oct_rescale *r, int64_t x)
+/* In float64. */
+static int32_t sum_exact(const oct_rescale *r, int64_t sum)
 {
+    return (int32_t)fmax(INT32_MIN, fmin(INT32_MAX, floor((double)sum * r->real + 0.5)));
+}
+
+/* By a multiplier of 15 bits. */
+static int32_t sum_reduced(const oct_rescale *r, int64_t sum)
+{
+    const int64_t x = oct_sum_bounded(sum);
     const int64_t multiplier = r->multiplier < 0x7fff0000 ? (r->multiplier + (1 << 15)) >> 16 : 0x7fff;
     const int total = 15 - r->shift;
     if (total < 1 || total > 62)
@@ -119,12 +133,12 @@ static int32_t bound_away(float bound, float scale, int32_t zero)
 
 static oct_rescale float_of(float in, float weights, float out)
 {
-    return (oct_rescale){ .real = in * weights / out };
+    return (oct_rescale){ .real = (double)(in * weights / out) };
 }
 
 static int32_t to_float(const oct_rescale *r, int32_t x, int32_t zero, int32_t lo, int32_t hi)
 {
-    const float y = (float)x * r->real;
+    const float y = (float)x * (float)r->real;
     const float most = (float)(hi - zero), least = (float)(lo - zero);
     return (int32_t)rintf(y > most ? most : y > least ? y : least) + zero;
 }
@@ -136,6 +150,7 @@ static int32_t bound_even(float bound, float scale, int32_t zero)
 
 const oct_rescaling oct_rescaling_float = { float_of, to_float, bound_even, NULL };
 const oct_rescaling oct_rescaling_single = { fixed_of, to_once, bound_away, sum_once };
+const oct_rescaling oct_rescaling_exact = { fixed_of, to_once, bound_away, sum_exact };
 const oct_rescaling oct_rescaling_double_in_float = { fixed_in_float, to_twice, bound_away, NULL };
 const oct_rescaling oct_rescaling_tosa = { fixed_of, to_tosa, bound_away, NULL };
 const oct_rescaling oct_rescaling_tosa_in_float = { fixed_in_float, to_tosa, bound_away, NULL };

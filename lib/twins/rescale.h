@@ -6,7 +6,7 @@
 
 /* A real number >= 0 to multiply by, as a runtime keeps it. */
 typedef struct oct_rescale {
-    float real;
+    double real;
     int32_t multiplier; /* in [2^30, 2^31), or 0 */
     int shift;          /* to the left if positive */
 } oct_rescale;
@@ -27,7 +27,11 @@ extern const oct_rescaling oct_rescaling_single;          /* a multiplier of 31 
 extern const oct_rescaling oct_rescaling_double_in_float; /* oct_rescaling_double, of a factor computed in float */
 extern const oct_rescaling oct_rescaling_tosa;            /* a multiplier of 31 bits, rounded twice in one sum */
 extern const oct_rescaling oct_rescaling_tosa_in_float;   /* the same, of a factor computed in float */
+extern const oct_rescaling oct_rescaling_exact;           /* sums of 48 bits in float64, rounded once */
 extern const oct_rescaling oct_rescaling_double; /* the same rounded twice: the product's high half, and the shift */
+
+/* A sum within 48 bits: beyond them runtimes are not defined. */
+int64_t oct_sum_bounded(int64_t x);
 
 /* A multiplier of 31 bits. */
 oct_rescale oct_rescale_fixed(double real);

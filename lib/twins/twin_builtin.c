@@ -37,7 +37,7 @@ const oct_twin_rule oct_twin_large[] = {
     { OCT_TFL_EXP, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_function_away },
     { OCT_TFL_LOG, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_function_away },
     { OCT_TFL_UNIDIRECTIONAL_SEQUENCE_LSTM, OCT_TWIN_INT8, oct_twin_lstm, &oct_twin_lstm_fixed },
-    { OCT_TFL_FULLY_CONNECTED, OCT_TWIN_INT16, oct_twin_dense, &oct_rescaling_single },
+    { OCT_TFL_FULLY_CONNECTED, OCT_TWIN_INT16, oct_twin_dense, &oct_rescaling_exact },
     { OCT_TFL_MUL, OCT_TWIN_INT16, oct_twin_mul, &oct_rescaling_double_in_float },
     { OCT_TFL_SOFTMAX, OCT_TWIN_INT16, oct_twin_softmax_wide, &oct_twin_softmax_double },
     { 0, 0, NULL, NULL },

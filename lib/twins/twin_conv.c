@@ -39,9 +39,10 @@ static oct_status prepare(const oct_twin_call *c, const oct_rescaling *by, const
 }
 
 /* Element i of the result. */
-static void put(const finish *f, int64_t i, int64_t channel, int64_t sum)
+static void put(const finish *f, int64_t i, int64_t channel, int64_t products)
 {
-    sum += f->bias ? f->bias[channel] : f->wide_bias ? f->wide_bias[channel] : 0;
+    const int64_t bias = f->bias ? f->bias[channel] : f->wide_bias ? f->wide_bias[channel] : 0;
+    const int64_t sum = (int64_t)((uint64_t)products + (uint64_t)bias);
     if (f->to->t->type == OCT_TFL_INT16)
         oct_twin_put(f->to, i, oct_twin_clamp(f->by->sum(&f->scale[channel], sum), f->lo, f->hi));
     else

@@ -37,6 +37,9 @@ typedef struct oct_twin_rule {
     const void *how;
 } oct_twin_rule;
 
+/* twin_cost.c: whether a run is within the limits that oct_twin_open states. */
+oct_status oct_twin_bounded(const oct_tfl_model *m, oct_err *err);
+
 /* ---- what operators ask of their tensors ---- */
 
 /* OCT_EUNSUPPORTED: the twin does not have this; OCT_EMALFORMED: its tensors do not fit it. */

@@ -93,6 +93,7 @@ static oct_status prepare(oct_twin_run *r, size_t i, oct_err *err)
 static oct_status open_run(oct_twin_run *r, oct_err *err)
 {
     const oct_tfl_model *m = r->m;
+    OCT_TRY(oct_twin_bounded(m, err));
     r->tensor = oct_arena_calloc(r->arena, m->n_tensor + 1, sizeof *r->tensor);
     r->call = oct_arena_calloc(r->arena, m->n_op + 1, sizeof *r->call);
     r->rule = oct_arena_calloc(r->arena, m->n_op + 1, sizeof *r->rule);

@@ -20,8 +20,16 @@ oct_status oct_twin_find(const char *name, const oct_twin **t, oct_err *err);
 
 typedef struct oct_twin_run oct_twin_run;
 
+/* What one run of a model takes at most, whatever its file says: bytes of tensors that are no constants; products, and
+ * moves of elements, which count as eight. */
+typedef struct oct_twin_cost {
+    double bytes, steps;
+} oct_twin_cost;
+oct_twin_cost oct_twin_cost_of(const oct_tfl_model *m);
+
 /* Prepares a model, which is borrowed and must outlive the run, and computes it once on zeros. OCT_EUNSUPPORTED names
- * the first operator that the twin does not have; OCT_EMALFORMED one whose tensors do not fit. */
+ * the first operator that the twin does not have, or says that a run takes more than 2^39 steps or 16 GB, so that a
+ * hostile file ends in minutes; OCT_EMALFORMED names an operator whose tensors do not fit. */
 oct_status oct_twin_open(const oct_twin *t, const oct_tfl_model *m, oct_twin_run **r, oct_err *err);
 void oct_twin_close(oct_twin_run *r); /* NULL allowed */
 /* The elements of a tensor: inputs are written there before a run, all others can be read behind it. */

@@ -152,3 +152,36 @@ TEST(test_unfit)
             assert_non_null(strstr(e.text, "'y'"));
         }
 }
+
+/* A file can ask for more work than ends: that is refused before it begins, by what the file says alone. */
+TEST(test_work_is_bounded)
+{
+    float unit = 1;
+    int32_t zero = 0;
+    const oct_quant q = { .n = 1, .scale = &unit, .zp = &zero, .dtype = OCT_S8 };
+    oct_tfl_tensor picture = { .name = "x", .type = OCT_TFL_INT8, .rank = 4, .dims = { 1, 4, 4, 1 }, .quant = &q };
+    oct_tfl_tensor tensors[2] = { picture, picture };
+    int in[1] = { 0 }, out[1] = { 1 };
+    oct_tfl_operator pool = { .code = OCT_TFL_MAX_POOL_2D, .version = 2, .in = in, .out = out, .n_in = 1, .n_out = 1 };
+    oct_tfl_model m = { .tensor = tensors, .n_tensor = 2, .op = &pool, .n_op = 1 };
+    const oct_twin *litert;
+    oct_twin_run *r;
+    oct_err err = OCT_ERR_INIT;
+    pool.field[0] = (oct_flat_field){ OCT_TFL_POOL_STRIDE_W, 4, 1 };
+    pool.field[1] = (oct_flat_field){ OCT_TFL_POOL_STRIDE_H, 4, 1 };
+    pool.field[2] = (oct_flat_field){ OCT_TFL_POOL_FILTER_W, 4, 3 };
+    pool.field[3] = (oct_flat_field){ OCT_TFL_POOL_FILTER_H, 4, 3 };
+    pool.n_fields = 4;
+    assert_int_equal(oct_twin_find("litert", &litert, &err), OCT_OK);
+    assert_int_equal(oct_twin_open(litert, &m, &r, &err), OCT_OK);
+    oct_twin_close(r);
+    assert_true(oct_twin_cost_of(&m).steps >= 16 * 9 && oct_twin_cost_of(&m).bytes == 32);
+    pool.field[2].bits = pool.field[3].bits = INT32_MAX;
+    assert_int_equal(oct_twin_open(litert, &m, &r, &err), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "products and moves"));
+    pool.field[2].bits = pool.field[3].bits = 3;
+    for (int k = 0; k < 4; k++)
+        tensors[0].dims[k] = 1 << 10;
+    assert_int_equal(oct_twin_open(litert, &m, &r, &err), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "bytes of tensors"));
+}

@@ -21,11 +21,12 @@ static oct_rescale multiplier_of(float in, float weights, float out)
         q /= 2;
         shift++;
     }
-    return (oct_rescale){ (float)real, q, shift };
+    return (oct_rescale){ real, q, shift };
 }
 
-static int32_t rescaled(const oct_rescale *r, int64_t x)
+static int32_t rescaled(const oct_rescale *r, int64_t sum)
 {
+    const int64_t x = oct_sum_bounded(sum);
     const int right = 15 - r->shift;
     if (right < 2 || right > 62)
         return 0;
