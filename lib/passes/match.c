@@ -61,10 +61,16 @@ bool oct_number_of(const oct_graph *g, int value, double *v)
 
 bool oct_same_dims(const oct_graph *g, int a, int b)
 {
-    int64_t da[OCT_MAX_RANK], db[OCT_MAX_RANK];
     const oct_shape *sa = &g->value[a].shape, *sb = &g->value[b].shape;
-    return oct_shape_known(sa, da) && oct_shape_known(sb, db) && sa->rank == sb->rank &&
-           memcmp(da, db, (size_t)sa->rank * sizeof *da) == 0;
+    if (sa->rank < 0 || sa->rank != sb->rank)
+        return false;
+    for (int k = 0; k < sa->rank; k++) {
+        const oct_dim *da = &sa->d[k], *db = &sb->d[k];
+        const bool one_name = da->n < 0 && da->sym && db->sym && strcmp(da->sym, db->sym) == 0;
+        if (da->n != db->n || (da->n < 0 && !one_name))
+            return false;
+    }
+    return true;
 }
 
 static bool has(const oct_match *m, int node)

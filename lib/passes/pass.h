@@ -39,6 +39,9 @@ oct_status oct_passes_flatten(oct_graph *g, oct_err *err);
  * saved. Shapes must have been inferred. */
 oct_status oct_passes_fuse(oct_graph *g, const oct_pass_log *log, oct_err *err);
 
+/* One of them: nodes that spell an activation. For who writes files that have the activation, but not its parts. */
+extern const oct_pass oct_pass_activation;
+
 /* Reports one change; log may be NULL. */
 void oct_pass_note(const oct_pass_log *log, const oct_pass *p, const char *what, const char *node);
 

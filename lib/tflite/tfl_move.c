@@ -376,6 +376,28 @@ oct_status oct_tfl_write_gather(oct_tfl_writer *w, const oct_node *n, oct_err *e
     return OCT_OK;
 }
 
+/* Channels in the order of CRD, where those of a block are side by side, become those of DCR. */
+static oct_status regroup(oct_tfl_writer *w, int64_t size, int *tensor, oct_err *err)
+{
+    const oct_tfl_tensor t = w->m->tensor[*tensor];
+    const int64_t block = size * size, deep = t.dims[3] / block, n = deep * block;
+    int64_t *from = oct_arena_calloc(w->arena, (size_t)n + 1, sizeof *from), dims[4];
+    int in[2] = { *tensor, -1 };
+    oct_tfl_operator *op;
+    if (!from)
+        return oct_nomem(err);
+    for (int64_t i = 0; i < n; i++)
+        from[i] = i % deep * block + i / deep;
+    for (int k = 0; k < 4; k++)
+        dims[k] = t.dims[k];
+    OCT_TRY(oct_tfl_numbers(w, "channels", 1, &n, from, &in[1], err));
+    OCT_TRY(
+        oct_tfl_between(w, oct_arena_printf(w->arena, "%s_regrouped", t.name), *tensor, 4, dims, t.open, tensor, err));
+    OCT_TRY(oct_tfl_add(w, OCT_TFL_GATHER, in, 2, tensor, 1, &op, err));
+    oct_tfl_set(op, OCT_TFL_GATHER_AXIS, 3);
+    return OCT_OK;
+}
+
 oct_status oct_tfl_write_blocks(oct_tfl_writer *w, const oct_node *n, oct_err *err)
 {
     const bool spreads = strcmp(n->op, "DepthToSpace") == 0;
@@ -384,12 +406,12 @@ oct_status oct_tfl_write_blocks(oct_tfl_writer *w, const oct_node *n, oct_err *e
     oct_tfl_operator *op;
     if (w->g->value[n->in[0]].shape.rank != 4)
         return oct_tfl_cannot(w, err, NULL, "its input has not four axes");
-    if (spreads && strcmp(oct_node_str(n, "mode", "DCR"), "DCR") != 0)
-        return oct_tfl_cannot(w, err, "reorder the channels of the layer before it, and use mode DCR",
-                              "its mode is CRD");
+    const int64_t size = oct_node_int(n, "blocksize", 1);
     OCT_TRY(oct_tfl_read(w, n->in[0], &last, kind_of(w, n), &in, err));
+    if (spreads && size > 1 && strcmp(oct_node_str(n, "mode", "DCR"), "CRD") == 0)
+        OCT_TRY(regroup(w, size, &in, err));
     OCT_TRY(oct_tfl_result(w, w->out, &last, kind_of(w, n), scale_of(w, n), &out, err));
     OCT_TRY(oct_tfl_add(w, spreads ? OCT_TFL_DEPTH_TO_SPACE : OCT_TFL_SPACE_TO_DEPTH, &in, 1, &out, 1, &op, err));
-    oct_tfl_set(op, OCT_TFL_BLOCK_SIZE, (int32_t)oct_node_int(n, "blocksize", 1));
+    oct_tfl_set(op, OCT_TFL_BLOCK_SIZE, (int32_t)size);
     return OCT_OK;
 }

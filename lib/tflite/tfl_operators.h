@@ -38,6 +38,10 @@ oct_tfl_activation oct_tfl_clamp_of(const oct_tfl_writer *w, const oct_node *n);
 
 /* tfl_stored.c: weights that are stored in 8 bits become quantized ones. */
 oct_status oct_tfl_read_stored(oct_graph *g, oct_err *err);
+/* tfl_parts.c: normalizations become the operators that they are made of; what spells a Gelu becomes one, when
+ * constants are folded and quantized values read. */
+oct_status oct_tfl_read_parts(oct_graph *g, oct_err *err);
+oct_status oct_tfl_join_gelu(oct_graph *g, oct_err *err);
 
 #define RULE(onnx, as, limits, asks, activates, types, write) \
     oct_status write(oct_tfl_writer *w, const oct_node *n, oct_err *err);

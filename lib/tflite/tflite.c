@@ -59,10 +59,12 @@ static oct_status prepare(oct_graph *g, oct_arena *arena, int **open, bool *clos
     OCT_TRY(find_open(g, arena, &before, closed, err));
     OCT_TRY(close_batch(g, err));
     OCT_TRY(oct_tfl_read_stored(g, err));
+    OCT_TRY(oct_tfl_read_parts(g, err));
     OCT_TRY(oct_passes_flatten(g, err));
     OCT_TRY(oct_infer_shapes(g, err));
     const size_t n = g->n_value;
     OCT_TRY(oct_forms_read(g, NULL, &now, err));
+    OCT_TRY(oct_tflite_join(g, err));
     oct_graph_prune(g);
     OCT_TRY(oct_infer_shapes(g, err));
     if (!(*open = oct_arena_alloc(arena, (g->n_value + 1) * sizeof **open)))

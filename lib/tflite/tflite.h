@@ -19,4 +19,8 @@ typedef struct oct_tflite {
 oct_status oct_tflite_make(const oct_graph *g, const char *description, oct_tflite *t, oct_err *err);
 void oct_tflite_free(oct_tflite *t);
 
+/* Makes nodes that spell a Gelu by Erf one node: .tflite has no Erf, and between them values would be quantized. The
+ * graph can be run and made a .tflite model, but must not be saved. Constants must be folded. */
+oct_status oct_tflite_join(oct_graph *g, oct_err *err);
+
 #endif

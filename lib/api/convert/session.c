@@ -1,5 +1,6 @@
 /* From typed options to a conversion: its options, its files, and its messages. */
 #include "api/convert/session_int.h"
+#include "tflite/tflite.h"
 
 #include "data/source/synthetic.h"
 
@@ -459,6 +460,7 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
         OCT_TRY(one_of("format", x->format, formats, OCT_COUNT(formats), &format, err));
     *o = (oct_convert_opts){ .name = x->model,
                              .writable = format == 2 || s->twin ? oct_session_tflite_check : NULL,
+                             .join = format == 2 ? oct_tflite_join : NULL,
                              .twin = s->twin,
                              .policy = x->policy,
                              .rules = x->rules.v,

@@ -146,6 +146,10 @@ static oct_status say_void(oct_conversion *c, oct_err *err)
 static oct_status open_job(oct_conversion *c, oct_err *err)
 {
     OCT_TRY(oct_conversion_reopen(c, err));
+    if (c->o.join) { /* of prepared nodes, and the job is of the graph as it is then */
+        OCT_TRY(c->o.join(c->m->graph, err));
+        OCT_TRY(oct_conversion_reopen(c, err));
+    }
     if (c->o.job.scheme == OCT_SCHEME_BF16 && oct_target_rules_of(c->o.job.target)->bfloat16 != OCT_BFLOAT16_YES)
         oct_conversion_say(
             c, OCT_NOTE_WARNING,

@@ -145,6 +145,8 @@ typedef struct oct_convert_opts {
     /* Refuses a prepared graph that the caller could not write in its format in the end, before any work is done on it;
      * NULL: there is nothing to refuse. */
     oct_status (*writable)(const oct_graph *g, oct_err *err);
+    /* Joins nodes that such a file has one operator for, before anything is decided; NULL: as they are. */
+    oct_status (*join)(oct_graph *g, oct_err *err);
     oct_convert_listener listener;
 } oct_convert_opts;
 
