@@ -32,7 +32,7 @@ import onnx
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from pylib import metrics, peer, plainnet, tool
+from pylib import metrics, peer, plainnet, tflite_page, tool
 from pylib.judge import RELATIVE, Checker, options, relative_error, run_ort, stored_case
 
 KERNELS = {"xnnpack": OpResolverType.AUTO, "reference": OpResolverType.BUILTIN_REF}
@@ -247,6 +247,25 @@ def halves(n):
     n.node("Concat", ["r", "p"], "y", axis=1)
 
 
+def gelu(n):
+    """As exporters before opset 20 write it, on rows whose batch is open."""
+    n.node("MatMul", ["x", n.const("w", 8, 12, scale=0.4)], "a")
+    n.node("Erf", [n.node("Div", ["a", n.const("root", value=np.float32(2 ** 0.5))], "d")], "e")
+    n.node("Mul", [n.node("Mul", ["a", n.node("Add", ["e", n.const("one", value=np.float32(1))], "p")], "m"), n.const("half", value=np.float32(0.5))], "g")
+    n.node("MatMul", ["g", n.const("v", 12, 5, scale=0.4)], "y")
+
+
+def normalized(op, axes, *channels):
+    """A normalization between two convolutions, or between products of rows."""
+    def build(n):
+        n.node("Conv", ["x", n.const("w", 6, 4, 3, 3, scale=0.3), n.const("b", 6)], "a", pads=[1, 1, 1, 1])
+        x = n.node("Transpose", ["a"], "t", perm=[0, 2, 3, 1]) if axes else "a"
+        x = n.node(op, [x, n.const("s", *channels), n.const("c", *channels)], "z", **({"axis": axes} if axes else {}))
+        x = n.node("Transpose", [x], "u", perm=[0, 3, 1, 2]) if axes else x
+        n.node("Conv", [x, n.const("w2", 5, 6, 3, 3, scale=0.3), n.const("b2", 5)], "y")
+    return (1, 4, 8, 9), build
+
+
 F = np.float32
 # name: (shape and builder, steps that int8 may differ by; None: some of it stays on reals)
 def lstm(last, turns=True):
@@ -346,6 +365,10 @@ LAYERS = {
     "flatten": (behind_conv("Flatten"), 1),
     "unsqueeze": (behind_conv("Unsqueeze", [1, 3]), 1),
     "depth to space": (behind_conv("DepthToSpace", channels=8, blocksize=2), 1),
+    "depth to space by columns": (behind_conv("DepthToSpace", channels=12, blocksize=2, mode="CRD"), 1),
+    "gelu by erf": (((1, 5, 8), gelu), 2),
+    "layer norm": (normalized("LayerNormalization", -1, 6), None),
+    "instance norm": (normalized("InstanceNormalization", None, 6), None),
     "space to depth": (behind_conv("SpaceToDepth", channels=3, size=8, blocksize=1), 1),
     "resize nearest": (behind_conv("Resize", np.array([], F), np.array([1, 1, 2, 2], F), mode="nearest",
                                    coordinate_transformation_mode="asymmetric", nearest_mode="floor"), 1),
@@ -374,7 +397,7 @@ NOT_IN_REFERENCE = {"elu"}  # they have no such kernel
 
 def hold_layer(c, name, case, steps, number):
     shape, build = case
-    net = plainnet.Net(number, opset=14)
+    net = plainnet.Net(number, opset=17 if name == "layer norm" else 14)
     build(net)
     model, data = c.folder / "layer.onnx", c.folder / "samples.npy"
     samples = net.save(model, ("n", *shape[1:]))
@@ -632,6 +655,7 @@ def page_with_table():
 
 def hold_docs(c):
     c.hold("docs/tflite.md has the tables of operators (--page writes them)", PAGE.read_text() == page_with_table())
+    c.hold("docs/tflite.md has the tables of tests/accuracy (scripts/development/tflite_tables.py --page writes them)", PAGE.read_text() == tflite_page.page())
 
 
 def main():

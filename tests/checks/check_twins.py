@@ -304,7 +304,7 @@ def hold_layers(c, only):
         if only and only not in name:
             continue
         shape, build = case
-        net = plainnet.Net(number, opset=14)
+        net = plainnet.Net(number, opset=17 if name == "layer norm" else 14)
         build(net)
         model, data, out = c.folder / "layer.onnx", c.folder / "samples.npy", c.folder / "layer.tflite"
         np.save(data, np.stack(net.save(model, ("n", *shape[1:]))))
@@ -582,12 +582,28 @@ def one_products():
             return m.file(code, ins, y, option(n), version)
         return make
 
+    def wide_dense(rng):
+        """Sums that a factor of float64 rounds otherwise than one of 31 bits."""
+        m = Maker(rng)
+        of_x, of_w = np.float32(10 ** rng.uniform(-5, -3)), np.float32(rng.uniform(0.001, 0.02))
+        of_y = np.float32(float(of_x) * float(of_w) * 10 ** rng.uniform(2, 4))
+        factor = float(of_x) * float(of_w) / float(of_y)
+        near = np.rint((np.arange(-32000, 32000) + 0.5) / factor).astype(np.int64)
+        mantissa, shift = np.frexp(factor)
+        fixed = [(int(v) * round(float(mantissa) * 2**31) + (1 << (30 - int(shift)))) >> (31 - int(shift)) for v in near]
+        sums = near[np.floor(near * factor + 0.5) != fixed][:4000]
+        sums = sums if len(sums) else near[:10]
+        n = len(sums)
+        ins = [m.tensor([1, 1], of_x, 0, np.int16), m.tensor([n, 1], of_w, 0, np.int8, np.ones((n, 1))), m.tensor([n], of_x * of_w, 0, np.int64, sums)]
+        return m.file("FULLY_CONNECTED", ins, m.tensor([1, n], of_y, 0, np.int16), with_options(schema.FullyConnectedOptionsT), 7)
+
     layers = {
         "FULLY_CONNECTED": (lambda _: schema.FullyConnectedOptionsT(), 4),
         "CONV_2D": (lambda _: with_options(schema.Conv2DOptionsT, strideW=1, strideH=1), 3),
         "DEPTHWISE_CONV_2D": (lambda n: with_options(schema.DepthwiseConv2DOptionsT, strideW=1, strideH=1, depthMultiplier=n), 3),
         "TRANSPOSE_CONV": (lambda _: with_options(schema.TransposeConvOptionsT, strideW=1, strideH=1), 3),
     }
+    yield "fully_connected on int16", wide_dense
     for code, (option, version) in layers.items():
         yield code.lower(), product(code, option, version, False)
         yield f"{code.lower()}, a scale each", product(code, option, version, True)
@@ -601,7 +617,7 @@ def hold_products(c, only):
             file = make(np.random.default_rng(1000 * number + turn))
             x = file.graph.inputs[0]
             zero = file.graph.tensors[x].quantization.zeroPoint[0]
-            hold_equal(c, "files of one product", f"{name} #{turn}", file, [[np.full(file.shape(x), zero, np.int8)]])
+            hold_equal(c, "files of one product", f"{name} #{turn}", file, [[np.full(file.shape(x), zero, file.type(x))]])
 
 
 # ---- networks ----
