@@ -30,19 +30,33 @@ typedef struct range {
     int32_t zero[N];
 } range;
 
+/* WIDTH columns in a register. */
+#if defined(__AVX512F__)
+#define V(name) _mm512_##name
+#define NEAREST(v) _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+typedef __m512 vec;
+#elif defined(__AVX2__)
+#define V(name) _mm256_##name
+#define NEAREST(v) _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+typedef __m256 vec;
+#endif
+#if defined(__AVX2__)
+enum { WIDTH = sizeof(vec) / sizeof(float) };
+#endif
+
 /* The extremes of each column and 0. Compilers leave this loop to scalars. */
 static void find_extremes(const float *x, size_t n, float lo[N], float hi[N])
 {
 #if defined(__AVX2__)
-    for (size_t p = 0; p < N; p += PART) {
-        __m256 l = _mm256_setzero_ps(), h = l;
+    for (size_t p = 0; p < N; p += WIDTH) {
+        vec l = V(setzero_ps)(), h = l;
         for (size_t i = 0; i < n; i++) {
-            const __m256 v = _mm256_loadu_ps(x + i * N + p);
-            l = _mm256_min_ps(v, l);
-            h = _mm256_max_ps(v, h);
+            const vec v = V(loadu_ps)(x + i * N + p);
+            l = V(min_ps)(v, l);
+            h = V(max_ps)(v, h);
         }
-        _mm256_storeu_ps(lo + p, l);
-        _mm256_storeu_ps(hi + p, h);
+        V(storeu_ps)(lo + p, l);
+        V(storeu_ps)(hi + p, h);
     }
 #else
     memset(lo, 0, N * sizeof *lo);
@@ -249,48 +263,43 @@ typedef struct estimates {
     float high[N]; /* of the least error */
 } estimates;
 
-/* Of PART columns. */
-static inline void sum(__m256 x, __m256 d, __m256 lo, __m256 hi, __m256 *xd, __m256 *dd)
+static inline void sum(vec x, vec d, vec lo, vec hi, vec *xd, vec *dd)
 {
-    d = _mm256_min_ps(_mm256_max_ps(d, lo), hi);
-    *xd = _mm256_fmadd_ps(x, d, *xd);
-    *dd = _mm256_fmadd_ps(d, d, *dd);
+    d = V(min_ps)(V(max_ps)(d, lo), hi);
+    *xd = V(fmadd_ps)(x, d, *xd);
+    *dd = V(fmadd_ps)(d, d, *dd);
 }
 
-static inline __m256 nearest(__m256 v)
+static inline vec reciprocal(const float *scale)
 {
-    const __m256 magic = _mm256_set1_ps(OCT_ROUND_MAGIC);
-    return _mm256_sub_ps(_mm256_add_ps(v, magic), magic);
-}
-
-static inline __m256 reciprocal(const float *scale)
-{
-    return _mm256_div_ps(_mm256_set1_ps(1), _mm256_loadu_ps(scale));
+    return V(div_ps)(V(set1_ps)(1), V(loadu_ps)(scale));
 }
 
 /* x d and d d of candidates that differ in their zero points alone. */
 static void sum_offsets(const float *x, size_t n, int top, const estimates *e, float xd[OFFSETS][N],
                         float dd[OFFSETS][N])
 {
-    for (size_t p = 0; p < N; p += PART) {
-        const __m256 inverse = reciprocal(e->scale[e->n] + p);
-        __m256 lo[OFFSETS], hi[OFFSETS], sx[OFFSETS], sd[OFFSETS];
+    float first[OFFSETS][N]; /* the least d */
+    for (int o = 0; o < OFFSETS; o++)
+        for (size_t j = 0; j < N; j++)
+            first[o][j] = (float)-e->zero[e->n + o][j];
+    for (size_t p = 0; p < N; p += WIDTH) {
+        const vec inverse = reciprocal(e->scale[e->n] + p);
+        vec lo[OFFSETS], hi[OFFSETS], sx[OFFSETS], sd[OFFSETS];
         for (int o = 0; o < OFFSETS; o++) {
-            const __m256 zero =
-                _mm256_cvtepi32_ps(_mm256_loadu_si256((const __m256i *)(const void *)(e->zero[e->n + o] + p)));
-            lo[o] = _mm256_sub_ps(_mm256_setzero_ps(), zero);
-            hi[o] = _mm256_sub_ps(_mm256_set1_ps((float)top), zero);
-            sx[o] = sd[o] = _mm256_setzero_ps();
+            lo[o] = V(loadu_ps)(first[o] + p);
+            hi[o] = V(add_ps)(lo[o], V(set1_ps)((float)top));
+            sx[o] = sd[o] = V(setzero_ps)();
         }
         for (size_t i = 0; i < n; i++) {
-            const __m256 v = _mm256_loadu_ps(x + i * N + p), d = nearest(_mm256_mul_ps(v, inverse));
+            const vec v = V(loadu_ps)(x + i * N + p), d = NEAREST(V(mul_ps)(v, inverse));
             sum(v, d, lo[0], hi[0], &sx[0], &sd[0]);
             sum(v, d, lo[1], hi[1], &sx[1], &sd[1]);
             sum(v, d, lo[2], hi[2], &sx[2], &sd[2]);
         }
         for (int o = 0; o < OFFSETS; o++) {
-            _mm256_storeu_ps(xd[o] + p, sx[o]);
-            _mm256_storeu_ps(dd[o] + p, sd[o]);
+            V(storeu_ps)(xd[o] + p, sx[o]);
+            V(storeu_ps)(dd[o] + p, sd[o]);
         }
     }
 }
@@ -298,19 +307,18 @@ static void sum_offsets(const float *x, size_t n, int top, const estimates *e, f
 /* The same of two candidates with the middle zero point. */
 static void sum_middle(const float *x, size_t n, int top, const estimates *e, float xd[2][N], float dd[2][N])
 {
-    const __m256 lo = _mm256_set1_ps((float)(-(top + 1) / 2)), hi = _mm256_set1_ps((float)(top - (top + 1) / 2));
-    for (size_t p = 0; p < N; p += PART) {
-        const __m256 down = reciprocal(e->scale[e->n] + p), up = reciprocal(e->scale[e->n + 1] + p);
-        __m256 sx[2] = { _mm256_setzero_ps(), _mm256_setzero_ps() },
-               sd[2] = { _mm256_setzero_ps(), _mm256_setzero_ps() };
+    const vec lo = V(set1_ps)((float)(-(top + 1) / 2)), hi = V(set1_ps)((float)(top - (top + 1) / 2));
+    for (size_t p = 0; p < N; p += WIDTH) {
+        const vec down = reciprocal(e->scale[e->n] + p), up = reciprocal(e->scale[e->n + 1] + p);
+        vec sx[2] = { V(setzero_ps)(), V(setzero_ps)() }, sd[2] = { V(setzero_ps)(), V(setzero_ps)() };
         for (size_t i = 0; i < n; i++) {
-            const __m256 v = _mm256_loadu_ps(x + i * N + p);
-            sum(v, nearest(_mm256_mul_ps(v, down)), lo, hi, &sx[0], &sd[0]);
-            sum(v, nearest(_mm256_mul_ps(v, up)), lo, hi, &sx[1], &sd[1]);
+            const vec v = V(loadu_ps)(x + i * N + p);
+            sum(v, NEAREST(V(mul_ps)(v, down)), lo, hi, &sx[0], &sd[0]);
+            sum(v, NEAREST(V(mul_ps)(v, up)), lo, hi, &sx[1], &sd[1]);
         }
         for (int k = 0; k < 2; k++) {
-            _mm256_storeu_ps(xd[k] + p, sx[k]);
-            _mm256_storeu_ps(dd[k] + p, sd[k]);
+            V(storeu_ps)(xd[k] + p, sx[k]);
+            V(storeu_ps)(dd[k] + p, sd[k]);
         }
     }
 }
