@@ -231,18 +231,6 @@ void oct_map_close(oct_map *m)
     *m = (oct_map){ 0 };
 }
 
-void oct_map_forget(const oct_map *m, const void *p, size_t n)
-{
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)m->data;
-    uintptr_t begin = (uintptr_t)p, end = begin + n;
-    if (!m->data || begin < from || n > m->size || begin - from > m->size - n)
-        return;
-    begin = (begin + page - 1) / page * page;
-    end = end / page * page;
-    if (begin < end)
-        madvise((void *)begin, end - begin, MADV_DONTNEED); /* the pages are clean: nothing is lost */
-}
-
 oct_status oct_read_all(const char *path, size_t max, char **data, size_t *size, oct_err *err)
 {
     int fd;

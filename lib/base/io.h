@@ -37,9 +37,9 @@ oct_status oct_map_open(oct_map *m, const char *path, oct_err *err);
 /* The same for a descriptor, which stays the caller's; path is for messages. */
 oct_status oct_map_fd(oct_map *m, int fd, const char *path, oct_err *err);
 void oct_map_close(oct_map *m);
-/* Drops the whole pages of [p, p + n) that lie in the map from this process's memory; they are loaded again when they
- * are read. */
-void oct_map_forget(const oct_map *m, const void *p, size_t n);
+/* Drops the whole pages of [p, p + n) from this process's memory if an open map holds them all; they are loaded again
+ * when they are read. Any other memory stays as it is. */
+void oct_map_forget(const void *p, size_t n);
 
 /* Opens /dev/null for each closed descriptor among 0 to 2. Otherwise a file that is opened later would get that number,
  * and receive printed text. To be called first in a tool. A descriptor that was closed can neither be read nor written

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -83,6 +84,23 @@ void oct_mapped_remove(oct_mapped *m)
     oct_free(m->path);
     m->next_unused = unused_mapped;
     unused_mapped = m;
+    oct_unlock(OCT_LOCK_FILES);
+}
+
+void oct_map_forget(const void *p, size_t n)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)p;
+    const uintptr_t begin = (at + page - 1) / page * page, end = (at + n) / page * page;
+    bool mapped = false;
+    if (begin >= end)
+        return;
+    oct_lock(OCT_LOCK_FILES);
+    for (const oct_mapped *m = atomic_load(&all_mapped); m && !mapped; m = m->next) {
+        const uint8_t *data = atomic_load(&m->data);
+        mapped = data && at >= (uintptr_t)data && n <= m->size && at - (uintptr_t)data <= m->size - n;
+    }
+    if (mapped)
+        madvise((void *)begin, end - begin, MADV_DONTNEED); /* the pages are clean: nothing is lost */
     oct_unlock(OCT_LOCK_FILES);
 }
 

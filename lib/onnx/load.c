@@ -660,16 +660,10 @@ void oct_model_free(oct_model *m)
     oct_arena_destroy(m->arena);
 }
 
-void oct_model_forget(const oct_model *m, const void *p, size_t n)
-{
-    for (size_t i = 0; i < m->n_maps; i++)
-        oct_map_forget(&m->maps[i], p, n);
-}
-
 void oct_model_forget_all(const oct_model *m)
 {
     for (size_t i = 0; i < m->n_maps; i++)
-        oct_map_forget(&m->maps[i], m->maps[i].data, m->maps[i].size);
+        oct_map_forget(m->maps[i].data, m->maps[i].size);
 }
 
 uint64_t oct_model_bytes(const oct_model *m)

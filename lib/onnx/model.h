@@ -69,10 +69,7 @@ oct_status oct_model_copy(const oct_model *m, oct_model **copy, oct_err *err);
 /* Releases the graph, the message and the maps. NULL allowed. */
 void oct_model_free(oct_model *m);
 
-/* Tells the loader that a constant's bytes will not be read soon: if they are mapped, their pages are released until
- * they are read. */
-void oct_model_forget(const oct_model *m, const void *p, size_t n);
-/* The same of all constants. */
+/* The constants will not be read soon: pages of mapped files are released until they are read. */
 void oct_model_forget_all(const oct_model *m);
 
 /* FNV-1a of the model file's bytes and then of each mapped external data file in order of first use. Reads all

@@ -79,11 +79,11 @@ static oct_status take_typed(oct_arena *a, const Onnx__TensorProto *t, oct_tenso
 }
 
 /* Bytes of a mapped file: where they must be copied, their pages need not stay. */
-static oct_status take_mapped(oct_model *m, oct_arena *a, oct_tensor *x, const void *data, bool copy, oct_err *err)
+static oct_status take_mapped(oct_arena *a, oct_tensor *x, const void *data, bool copy, oct_err *err)
 {
     OCT_TRY(take_bytes(a, x, data, copy, err));
-    if (m && x->data != data)
-        oct_model_forget(m, data, x->bytes);
+    if (x->data != data)
+        oct_map_forget(data, x->bytes);
     return OCT_OK;
 }
 
@@ -96,14 +96,14 @@ static oct_status take_data(oct_model *m, oct_arena *a, const Onnx__TensorProto 
         if (!m)
             return oct_fail(err, OCT_EUNSUPPORTED, "tensor '%s': external data are not read here", name_of(t));
         OCT_TRY(oct_external_bytes(m, t, x->bytes, &data, &size, err));
-        return take_mapped(m, a, x, data, copy, err);
+        return take_mapped(a, x, data, copy, err);
     }
     if (!t->has_raw_data)
         return take_typed(a, t, x, copy, err);
     if (t->raw_data.len != x->bytes)
         return oct_fail(err, OCT_EMALFORMED, "tensor '%s': raw_data holds %zu bytes, its shape and type need %zu",
                         name_of(t), t->raw_data.len, x->bytes);
-    return take_mapped(m, a, x, x->bytes ? (const void *)t->raw_data.data : "", copy, err);
+    return take_mapped(a, x, x->bytes ? (const void *)t->raw_data.data : "", copy, err);
 }
 
 static oct_status take_dims(oct_arena *a, const Onnx__TensorProto *t, oct_tensor *x, oct_err *err)

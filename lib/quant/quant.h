@@ -103,9 +103,6 @@ typedef struct oct_qjob_opts {
                            OCT_UNDEFINED */
     oct_arena *lasting; /* memory for the decided weights and parameters, to which the graph refers from then on; NULL:
                            the graph's arena */
-    /* Called with weights that were rounded in blocks and will not be read again soon. NULL: no such calls. */
-    void (*forget)(void *arg, const void *bytes, size_t n);
-    void *forget_arg;
 } oct_qjob_opts;
 
 /* How long a run of the model takes in the target on one thread, by each of its tables of costs (targets/target.h):

@@ -28,7 +28,8 @@ static result a, b;
 static oct_status quantize(const float *w, const oct_nbits_form *f, oct_pool *pool, result *r, oct_err *err)
 {
     const oct_block_matrix m = { w, (int64_t)f->n, 1, OCT_F32 };
-    memset(r, 0, sizeof *r);
+    memset(r, 0xa5, sizeof *r); /* all is written */
+    memset(r->zero, 0, sizeof r->zero);
     assert_true(f->n * oct_nbits_column_bytes(f) <= MOST);
     OCT_TRY(oct_quantize_blocks(&m, f, pool, r->qvals, r->scale, r->zp, &r->sqnr, err));
     for (size_t j = 0; j < f->n; j++) /* packed, as MatMulNBits has them */

@@ -131,7 +131,7 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
 {
     npy *r = self;
     if (r->at >= r->count) {
-        oct_map_forget(&r->map, r->map.data, r->map.size);
+        oct_map_forget(r->map.data, r->map.size);
         *end = true;
         return OCT_OK;
     }
@@ -151,7 +151,7 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
     if (i - BEHIND > r->forgotten && (size_t)(i - BEHIND - r->forgotten) >=
                                          FORGET / (bytes + 1)) { /* readers of later samples have finished with them;
                                                                     otherwise they are read from the file again */
-        oct_map_forget(&r->map, r->map.data + r->head.offset + (size_t)r->forgotten * bytes,
+        oct_map_forget(r->map.data + r->head.offset + (size_t)r->forgotten * bytes,
                        (size_t)(i - BEHIND - r->forgotten) * bytes);
         r->forgotten = i - BEHIND;
     }
@@ -170,7 +170,7 @@ static oct_status npy_rewind(void *self, oct_err *err)
 {
     npy *r = self;
     r->at = r->forgotten = 0;
-    oct_map_forget(&r->map, r->map.data, r->map.size);
+    oct_map_forget(r->map.data, r->map.size);
     return OCT_OK;
 }
 

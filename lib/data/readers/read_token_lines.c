@@ -106,7 +106,7 @@ static int64_t lines_count(void *self)
     int64_t count = 0, number = 0;
     for (size_t at = 0, n; next_line(&r->map, &at, &line, &n, &number);)
         count++;
-    oct_map_forget(&r->map, r->map.data, r->map.size);
+    oct_map_forget(r->map.data, r->map.size);
     return count;
 }
 
@@ -258,7 +258,7 @@ static oct_status lines_next(void *self, bool want, oct_item *item, bool *end, o
     if (s != OCT_OK)
         oct_within(err, "%s", item->name);
     if (r->at - r->forgotten > MAX_LINE) {
-        oct_map_forget(&r->map, r->map.data + r->forgotten, r->at - r->forgotten);
+        oct_map_forget(r->map.data + r->forgotten, r->at - r->forgotten);
         r->forgotten = r->at;
     }
     return s;

@@ -89,7 +89,7 @@ static oct_status stream_next(void *self, bool want, oct_item *item, bool *end, 
         oct_array_convert(r->ctx->steps[r->ids].ids, from, OCT_S64, item->parts[r->ids].array.data, (size_t)n, err));
     const size_t behind = (size_t)((i - r->forgotten) * r->length) * r->width;
     if (behind > FORGET) {
-        oct_map_forget(&r->map, from - behind, behind);
+        oct_map_forget(from - behind, behind);
         r->forgotten = i;
     }
     return oct_token_complete(r->ctx, r->ids, item->parts, err);

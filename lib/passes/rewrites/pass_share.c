@@ -36,6 +36,7 @@ static uint64_t hash_of(const oct_tensor *t)
     h = oct_hash(h, t->dims, (size_t)t->rank * sizeof *t->dims);
     for (size_t i = 0; i < PROBES; i++)
         h = oct_hash(h, data + i * (n_bytes(t) / PROBES), sizeof(uint64_t));
+    oct_map_forget(data, n_bytes(t)); /* the system maps megabytes around each of them */
     return h;
 }
 
@@ -61,12 +62,21 @@ static bool is_shareable(const oct_value *v)
            !v->is_input && !v->is_output && !v->quant && v->n_uses && !oct_value_is_captured(v);
 }
 
+/* Large constants are read as a whole only here and when they are rounded. */
+static bool is_same(const oct_tensor *a, const oct_tensor *b)
+{
+    const bool same = same_tensor(a, b);
+    oct_map_forget(bytes_of(a), n_bytes(a));
+    oct_map_forget(bytes_of(b), n_bytes(b));
+    return same;
+}
+
 /* The first equal constant before i in the sorted list. Different constants nearly always have different hashes. */
 static const entry *first_same(const entry *list, size_t i)
 {
     const entry *found = NULL;
     for (size_t k = i; k-- > 0 && i - k <= MOST_COMPARED && list[k].hash == list[i].hash;)
-        if (list[k].t && same_tensor(list[k].t, list[i].t))
+        if (list[k].t && is_same(list[k].t, list[i].t))
             found = &list[k];
     return found;
 }

@@ -69,20 +69,13 @@ void oct_conversion_take(oct_conversion *c, oct_model *m)
     oct_conversion_show(c, "read", m->graph);
 }
 
-static void forget(void *arg, const void *bytes, size_t n)
-{
-    oct_model_forget(arg, bytes, n);
-}
-
 oct_qjob_opts oct_conversion_job_opts(const oct_conversion *c)
 {
     oct_qjob_opts o = c->o.job;
     o.policy = c->policy;
     o.calib = c->calib;
-    o.forget = forget;
     o.given_weights = c->given_weights;
     o.n_given_weights = c->n_given_weights;
-    o.forget_arg = c->m;
     for (size_t i = 0; i < c->n_known; i++)
         if (c->o.methods.on[i] && c->known[i]->prepare)
             c->known[i]->prepare(&o);

@@ -40,7 +40,6 @@ static oct_status convert(oct_conversion *c, oct_graph *g, oct_scheme scheme, co
     oct_graph *made = NULL;
     o.scheme = scheme;
     o.log = NULL;
-    o.forget = NULL;
     o.rounds_later = false;
     o.seen = c->seen;
     o.n_seen = c->n_seen;

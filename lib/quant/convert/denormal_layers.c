@@ -74,7 +74,7 @@ oct_status oct_conversion_find_denormals(oct_conversion *c, oct_err *err)
             d.n += count_of(t);
             d.of += (uint64_t)t->count;
             if (t->data)
-                oct_model_forget(c->m, t->data, t->bytes);
+                oct_map_forget(t->data, t->bytes);
         }
         if (!d.n)
             continue;

@@ -50,7 +50,7 @@ static void add_map(oct_sha256 *h, const oct_map *m, const atomic_bool *stop)
         const char *p = (const char *)m->data + at;
         const size_t n = m->size - at < step ? m->size - at : step;
         oct_sha256_add(h, p, n);
-        oct_map_forget(m, p, n);
+        oct_map_forget(p, n);
     }
 }
 

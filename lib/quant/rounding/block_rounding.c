@@ -377,7 +377,6 @@ static oct_status round_with(const brounder *r, const blayer *x, const oct_nbits
     if (s == OCT_OK && in->x[1] && seen)
         s = oct_ldlq_aim(k, in->x[1], in->x[0]);
     const oct_block_matrix m = { to, (int64_t)f->n, 1, OCT_F32 };
-    memset((void *)(uintptr_t)q->qvals->data, 0, q->qvals->bytes);
     if (s == OCT_OK)
         s = oct_quantize_blocks(&m, f, NULL, (uint8_t *)(uintptr_t)q->qvals->data, (float *)(uintptr_t)q->scale,
                                 (int32_t *)(uintptr_t)q->zp, &sqnr, err);

@@ -1,6 +1,7 @@
 /* Decides which products get weights in blocks, and in which form. */
 #include "quant/weights/blocks.h"
 
+#include "base/io.h"
 #include "base/spill.h"
 #include "passes/match.h"
 #include "quant/job/job.h"
@@ -188,7 +189,6 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
                                  w->data ? OCT_F32 : w->narrow_type };
     const int matrix = j->g->node[node].in[1];
     oct_tensor *qvals;
-    float *scale;
     qweights **own = &j->constants[node].weights[0];
     if (*own || (*own = made_before(j, matrix, &quant)))
         return OCT_OK;
@@ -196,19 +196,22 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
     if (!q)
         return oct_nomem(err);
     *q = (qweights){ .quant = quant, .matrix = matrix };
-    OCT_TRY(oct_new_scales(j, &q->quant, 0, &scale, err));
+    /* all three are written as a whole, by all threads: large blocks come from a file, and pages cost time */
+    float *scale = oct_arena_alloc(j->lasting, (size_t)quant.n * sizeof *scale);
+    int32_t *zero = oct_arena_alloc(j->lasting, (size_t)quant.n * sizeof *zero);
+    if (!scale || !zero)
+        return oct_nomem(err);
+    q->quant.scale = scale;
+    q->quant.zp = zero;
     /* stored by columns, as in MatMulNBits */
     const int64_t dims[3] = { (int64_t)f.n, (int64_t)oct_nbits_blocks(&f), (int64_t)(f.block * (size_t)f.bits / 8) };
     OCT_TRY(oct_tensor_new(j->lasting, OCT_U8, 3, dims, &qvals, err));
-    memset((void *)(uintptr_t)qvals->data, 0, qvals->bytes);
     q->quant.qvals = qvals;
-    OCT_TRY(oct_quantize_blocks(&m, &f, pool, (uint8_t *)(uintptr_t)qvals->data, scale,
-                                (int32_t *)(uintptr_t)q->quant.zp, &q->sqnr, err));
+    OCT_TRY(oct_quantize_blocks(&m, &f, pool, (uint8_t *)(uintptr_t)qvals->data, scale, zero, &q->sqnr, err));
     *own = q;
     oct_spill_forget(qvals->data, qvals->bytes);
     oct_spill_forget(scale, (size_t)q->quant.n * sizeof *scale);
-    oct_spill_forget(q->quant.zp, (size_t)q->quant.n * sizeof *q->quant.zp);
-    if (j->opts.forget)
-        j->opts.forget(j->opts.forget_arg, m.w, (size_t)w->count * (w->data ? sizeof(float) : sizeof(uint16_t)));
+    oct_spill_forget(zero, (size_t)q->quant.n * sizeof *zero);
+    oct_map_forget(m.w, (size_t)w->count * (w->data ? sizeof(float) : sizeof(uint16_t)));
     return OCT_OK;
 }

@@ -20,9 +20,9 @@ typedef struct oct_block_matrix {
 } oct_block_matrix;
 
 /* Quantizes all columns; f->bits is 4 or 8. Results: quantized values u8[n][oct_nbits_column_bytes] in the layout of
- * oct_nbits_weights, zeroed by the caller; scale f32[n][blocks]; zero s32[n][blocks], all 0 if f->zero is MIDDLE
- * (symmetric). Padding beyond k stands for 0. *sqnr: dB of the rounding. The results do not depend on the pool.
- * OCT_ENUMERIC names the first weight that is not finite. */
+ * oct_nbits_weights; scale f32[n][blocks]; zero s32[n][blocks], all 0 if f->zero is MIDDLE (symmetric). All of them are
+ * written, whatever they held. Padding beyond k stands for 0. *sqnr: dB of the rounding. The results do not depend on
+ * the pool. OCT_ENUMERIC names the first weight that is not finite. */
 oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, uint8_t *qvals,
                                float *scale, int32_t *zero, double *sqnr, oct_err *err);
 
