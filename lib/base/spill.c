@@ -7,6 +7,7 @@
 
 #ifdef __linux__
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ enum { MAPPING = 64 << 20 };
 static struct {
     int fd; /* -1: none yet; made when it is first needed */
     bool on;
+    atomic_bool ends;
     char beside[PATH_MAX];
     size_t keep, end; /* bytes that may still stay in memory; of the file */
     mapping *first;
@@ -96,7 +98,13 @@ static void *alloc_block(size_t size)
 /* Gives the room back, as far as the file system can. */
 static void free_block(void *p, size_t size)
 {
-    madvise(p, whole_pages(size), MADV_REMOVE);
+    if (!atomic_load(&spill.ends))
+        madvise(p, whole_pages(size), MADV_REMOVE);
+}
+
+void oct_spill_end(void)
+{
+    atomic_store(&spill.ends, true);
 }
 
 void oct_spill_forget(const void *p, size_t n)
@@ -120,6 +128,7 @@ void oct_spill_open(const char *beside, size_t keep)
     if (spill.on)
         strcpy(spill.beside, beside);
     spill.keep = keep;
+    atomic_store(&spill.ends, false);
     oct_unlock(OCT_LOCK_SPILL);
     static const oct_large_blocks blocks = { OCT_SPILL_LEAST, alloc_block, free_block };
     oct_arena_large_blocks(&blocks);
@@ -132,6 +141,10 @@ void oct_spill_forget(const void *p, size_t n)
 }
 
 void oct_spill_open(const char *beside, size_t keep)
+{
+}
+
+void oct_spill_end(void)
 {
 }
 

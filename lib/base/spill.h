@@ -15,6 +15,9 @@ void oct_spill_open(const char *beside, size_t keep);
 /* Bytes that are complete, or have been written, need not stay in memory: if they lie in the file, their pages leave
  * the process, and come back on access. Any other memory stays as it is. */
 void oct_spill_forget(const void *p, size_t n);
+/* Blocks that are freed from now on give no room back: the file ends soon, and the system would wait for pages that it
+ * is writing just then. */
+void oct_spill_end(void);
 /* Releases the file and all blocks in it. Arenas that have such blocks must have been destroyed. */
 void oct_spill_close(void);
 

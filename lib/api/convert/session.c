@@ -679,6 +679,8 @@ void oct_session_close(oct_session *s)
 {
     if (!s)
         return;
+    if (s->h.spill)
+        oct_spill_end();
     oct_buf_free(&s->graph_text);
     oct_record_end(&s->record);
     oct_conversion_close(&s->c);
