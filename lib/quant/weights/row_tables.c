@@ -143,52 +143,84 @@ static bool in_one_node(const oct_qjob *j, int node)
            j->opts.scheme == OCT_SCHEME_WEIGHT_ONLY && !j->opts.blocks_qdq;
 }
 
-/* Row by row: the largest magnitude of each becomes 127 steps. */
-static oct_status quantize_rows(oct_qjob *j, const oct_tensor *t, oct_dtype dtype, oct_quant *quant, double *signal,
-                                double *noise, oct_err *err)
+typedef struct rows_job {
+    const oct_tensor *t;
+    int64_t columns;
+    oct_dtype dtype;
+    uint8_t *qvals;
+    float *scale, *wide; /* wide: f32[threads][columns] for 16-bit floats, or NULL */
+    double *sums;        /* [rows][2]: signal, noise */
+} rows_job;
+
+/* The largest magnitude becomes 127 steps. */
+static void quantize_row(const rows_job *w, int64_t r, float *wide)
 {
+    const oct_tensor *t = w->t;
+    const int32_t zero = w->dtype == OCT_U8 ? 128 : 0;
+    const int64_t n = w->columns;
+    const float *row = wide ? wide : (const float *)t->data + r * n;
+    uint8_t *q = w->qvals + r * n;
+    float largest = 0;
+    double signal = 0, noise = 0;
+    if (wide)
+        oct_widen(NULL, t->narrow_type, (const uint16_t *)t->narrow + r * n, (size_t)n, wide);
+    for (int64_t k = 0; k < n; k++)
+        largest = fabsf(row[k]) > largest ? fabsf(row[k]) : largest;
+    w->scale[r] = largest / 127.0f >= LEAST_SCALE ? largest / 127.0f : 1.0f;
+    oct_quantize_f32(NULL, w->dtype, row, (size_t)n, w->scale[r], zero, q);
+    for (int64_t k = 0; k < n; k++) {
+        const double d = (double)row[k] - (double)w->scale[r] * (zero ? q[k] - zero : (int8_t)q[k]);
+        signal += (double)row[k] * (double)row[k];
+        noise += d * d;
+    }
+    w->sums[2 * r] = signal;
+    w->sums[2 * r + 1] = noise;
+}
+
+static void quantize_some_rows(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const rows_job *w = arg;
+    for (size_t r = begin; r < end; r++)
+        quantize_row(w, (int64_t)r, w->wide ? w->wide + thread * (size_t)w->columns : NULL);
+}
+
+static oct_status quantize_rows(oct_qjob *j, const oct_tensor *t, oct_dtype dtype, oct_pool *pool, oct_quant *quant,
+                                double *signal, double *noise, oct_err *err)
+{
+    enum { AT_ONCE = 16 };
     const int64_t columns = t->dims[t->rank - 1], rows = columns ? t->count / columns : 0;
     oct_tensor *qvals;
-    float *scale;
-    const int32_t zero = dtype == OCT_U8 ? 128 : 0;
+    rows_job w = { .t = t, .columns = columns, .dtype = dtype };
     *quant = (oct_quant){ .n = (int)rows, .dtype = dtype };
-    OCT_TRY(oct_new_scales(j, quant, zero, &scale, err));
+    OCT_TRY(oct_new_scales(j, quant, dtype == OCT_U8 ? 128 : 0, &w.scale, err));
     OCT_TRY(oct_tensor_new(j->lasting, dtype, t->rank, t->dims, &qvals, err));
-    float *wide = t->data ? NULL : oct_calloc((size_t)columns, sizeof *wide);
-    if (!t->data && !wide)
-        return oct_nomem(err);
-    for (int64_t r = 0; r < rows; r++) {
-        const float *row = wide ? wide : (const float *)t->data + r * columns;
-        if (wide)
-            oct_widen(NULL, t->narrow_type, (const uint16_t *)t->narrow + r * columns, (size_t)columns, wide);
-        uint8_t *q = (uint8_t *)(uintptr_t)qvals->data + r * columns;
-        float largest = 0;
-        for (int64_t k = 0; k < columns; k++)
-            largest = fabsf(row[k]) > largest ? fabsf(row[k]) : largest;
-        scale[r] = largest / 127.0f >= LEAST_SCALE ? largest / 127.0f : 1.0f;
-        oct_quantize_f32(NULL, dtype, row, (size_t)columns, scale[r], zero, q);
-        for (int64_t k = 0; k < columns; k++) {
-            const double d = (double)row[k] - (double)scale[r] * (zero ? q[k] - zero : (int8_t)q[k]);
-            *signal += (double)row[k] * (double)row[k];
-            *noise += d * d;
-        }
-    }
-    oct_free(wide);
     quant->qvals = qvals;
-    return OCT_OK;
+    w.qvals = (uint8_t *)(uintptr_t)qvals->data;
+    w.sums = oct_calloc((size_t)rows + 1, 2 * sizeof *w.sums);
+    w.wide = t->data ? NULL : oct_calloc((size_t)oct_pool_threads(pool), (size_t)columns * sizeof *w.wide);
+    const oct_status s = w.sums && (t->data || w.wide) ? OCT_OK : oct_nomem(err);
+    if (s == OCT_OK)
+        oct_pool_for(pool, (size_t)rows, AT_ONCE, quantize_some_rows, &w);
+    for (int64_t r = 0; s == OCT_OK && r < rows; r++) {
+        *signal += w.sums[2 * r];
+        *noise += w.sums[2 * r + 1];
+    }
+    oct_free(w.sums);
+    oct_free(w.wide);
+    return s;
 }
 
-oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise,
-                             oct_err *err)
+oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_pool *pool, oct_quant *quant, double *signal,
+                             double *noise, oct_err *err)
 {
-    return quantize_rows(j, t, OCT_S8, quant, signal, noise, err);
+    return quantize_rows(j, t, OCT_S8, pool, quant, signal, noise, err);
 }
 
-static oct_status quantize_table(oct_qjob *j, int node, qtable *x, oct_err *err)
+static oct_status quantize_table(oct_qjob *j, int node, qtable *x, oct_pool *pool, oct_err *err)
 {
     double signal = 0, noise = 0;
     x->at_once = in_one_node(j, node);
-    OCT_TRY(quantize_rows(j, table_of(j, node), x->at_once ? OCT_U8 : OCT_S8, &x->quant, &signal, &noise, err));
+    OCT_TRY(quantize_rows(j, table_of(j, node), x->at_once ? OCT_U8 : OCT_S8, pool, &x->quant, &signal, &noise, err));
     x->sqnr = oct_decibels(signal, noise);
     return OCT_OK;
 }
@@ -204,7 +236,7 @@ static qtable *made_before(const oct_qjob *j, int node)
     return NULL;
 }
 
-static oct_status decide(oct_qjob *j, int node, oct_err *err)
+static oct_status decide(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
 {
     const int tied = tied_product(j, node);
     qtable *x = j->constants[node].table;
@@ -215,7 +247,7 @@ static oct_status decide(oct_qjob *j, int node, oct_err *err)
     x->tied = tied;
     x->with = tied >= 0 ? oct_layer_weights(j->g, tied) : NULL;
     x->by_rows = tied < 0 || (oct_layer_layout(j->g, tied, &l) && l.out_axis == 0);
-    return tied >= 0 || x->quant.qvals ? OCT_OK : quantize_table(j, node, x, err);
+    return tied >= 0 || x->quant.qvals ? OCT_OK : quantize_table(j, node, x, pool, err);
 }
 
 static bool has_table(const oct_qjob *j, int node)
@@ -224,10 +256,10 @@ static bool has_table(const oct_qjob *j, int node)
     return op && op->picks && oct_scheme_of(j, node) == OCT_SCHEME_WEIGHT_ONLY;
 }
 
-oct_status oct_decide_tables(oct_qjob *j, oct_err *err)
+oct_status oct_decide_tables(oct_qjob *j, oct_pool *pool, oct_err *err)
 {
     for (size_t i = 0; i < j->n_layer; i++)
         if (has_table(j, j->layer[i]))
-            OCT_TRY(oct_within_node(j->g, j->layer[i], decide(j, j->layer[i], err), err));
+            OCT_TRY(oct_within_node(j->g, j->layer[i], decide(j, j->layer[i], pool, err), err));
     return OCT_OK;
 }

@@ -267,7 +267,6 @@ static oct_status quantize_matrices(oct_qjob *j, const oct_tensor *t, const oct_
     for (int64_t e = 0; s == OCT_OK && e < l->matrices; e++) {
         const float *matrix = (const float *)t->data + e * l->group_step;
         const oct_block_matrix m = { matrix, l->in_step, l->out_step, OCT_F32 };
-        memset(c.qvals, 0, f->n * bytes);
         s = oct_quantize_blocks(&m, f, pool, c.qvals, c.scale, c.zero, &sqnr, err);
         if (s == OCT_OK)
             put_matrix(l, f, e, &c, matrix, quant, scale, signal, noise);
@@ -289,7 +288,7 @@ static oct_status quantize(oct_qjob *j, int node, const oct_tensor *t, oct_pool 
     if (several_of(j, node, t, &l) && asks_blocks(j, node, &l, &f))
         return quantize_matrices(j, t, &l, &f, pool, q, signal, noise, err);
     if (is_recurrent(j, node) || has_experts(j, node))
-        return oct_quantize_rows(j, t, q, signal, noise, err);
+        return oct_quantize_rows(j, t, pool, q, signal, noise, err);
     return oct_layer_layout(j->g, node, &l) ? quantize_channels(j, t, &l, q, signal, noise, err) : OCT_OK;
 }
 

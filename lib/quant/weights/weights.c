@@ -740,6 +740,8 @@ oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
             s = oct_within_node(j->g, j->layer[i], decide(j, j->layer[i], pool, err), err);
     for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++)
         s = oct_within_node(j->g, j->layer[i], follow(j, c, j->layer[i], err), err);
+    if (s == OCT_OK)
+        s = oct_decide_tables(j, pool, err);
     oct_pool_destroy(pool);
-    return s == OCT_OK ? oct_decide_tables(j, err) : s;
+    return s;
 }

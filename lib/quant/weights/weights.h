@@ -33,13 +33,13 @@ bool oct_is_tied(const oct_qjob *j, int product);
 bool oct_tied_stays_real(const oct_qjob *j, int product);
 /* Quantizes all tables. Called after the weights of products are quantized, because a table with the same numbers uses
  * these. */
-oct_status oct_decide_tables(oct_qjob *j, oct_err *err);
+oct_status oct_decide_tables(oct_qjob *j, oct_pool *pool, oct_err *err);
 /* Whether all numbers of a constant of float32 are finite. */
 bool oct_constant_is_finite(const oct_qjob *j, int value);
 /* Rounds a float32 tensor to s8 with a scale for each row along its last dimension. Adds the squares of its values to
  * *signal, and those of the errors to *noise. */
-oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise,
-                             oct_err *err);
+oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_pool *pool, oct_quant *quant, double *signal,
+                             double *noise, oct_err *err);
 
 /* Rounds a matrix [1, gates * units, k] of an LSTM, of float32, to s8 with a scale for each gate (gate_weights.c). */
 oct_status oct_quantize_gates(oct_arena *a, const oct_tensor *t, oct_quant *quant, oct_err *err);
