@@ -809,6 +809,17 @@ def table():
     no("LinearRegressor", 1, [a], a, coefficients=[1.0] * 3, **ml)
     no("LinearRegressor", 1, [a], a, coefficients=[1.0] * 4, intercepts=[1.0] * 2, **ml)
     no("LinearRegressor", 1, [a], a, coefficients=[1.0] * 4, post_transform="CUBE", **ml)
+    v, c = f32(3, 4), f32(3)
+    svm = {"support_vectors": v.ravel().tolist(), "n_supports": 3, "coefficients": c.tolist(), "rho": [0.25], "kernel_params": [0.5, 1.0, 3.0], **ml}
+    dots, far = a.astype(np.float64) @ v.T.astype(np.float64), ((a[:, None].astype(np.float64) - v) ** 2).sum(-1)
+    for kind, k in (("LINEAR", dots), ("POLY", (dots / 2 + 1) ** 3), ("RBF", np.exp(-far / 2)), ("SIGMOID", np.tanh(dots / 2 + 1))):
+        want = k @ c.astype(np.float64)[:, None] + 0.25
+        own("SVMRegressor", 1, [a], [want.astype(np.float32)], tol=(1e-6, 1e-6), kernel_type=kind, **svm)
+        own("SVMRegressor", 1, [a], [np.where(want > 0, 1, -1).astype(np.float32)], kernel_type=kind, one_class=1, **svm)
+    own("SVMRegressor", 1, [b], [(b @ np.array([[0.5], [2.0]]) - 1).astype(np.float32)], coefficients=[0.5, 2.0], rho=[-1.0], **ml)
+    for bad in ({"coefficients": [1.0] * 4}, {"rho": [1.0] * 2}, {"kernel_params": [0.5]}, {"kernel_type": "CUBE"}, {"n_supports": 4}, {"post_transform": "LOGISTIC"},
+                {"kernel_type": "POLY", "kernel_params": [0.5, 1.0, 2.5]}):
+        no("SVMRegressor", 1, [a], a[:, :1], **{"kernel_type": "RBF", **svm, **bad})
     own("ZipMap", 1, [a], [a], classlabels_int64s=[3, 1, 4, 1], **ml)
     own("ZipMap", 1, [a[0]], [a[0]], classlabels_int64s=[3, 1, 4, 1], **ml)
     no("ZipMap", 1, [a], a, classlabels_int64s=[3, 1, 4], **ml)
