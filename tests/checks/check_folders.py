@@ -262,7 +262,7 @@ def mistakes(check):
         change(folder)
         return folder
     fails("a recipe's name", 2, ["genaj", "did you mean 'genai'"], source, "-o", top / "o", "--recipe", "genaj")
-    fails("another recipe", 2, ["is not one of piper, which has *.onnx.json"], source, "-o", top / "o", "--recipe", "piper")
+    fails("another recipe", 2, ["is not one of piper, which has *.onnx.json", "hint: it is one of genai: leave --recipe out"], source, "-o", top / "o", "--recipe", "piper")
     (top / "empty").mkdir()
     fails("no recipe fits", 2, ["genai has genai_config.json", "hint:"], top / "empty", "-o", top / "o")
     fails("no such folder", 3, ["none: No such file"], top / "none", "-o", top / "o")

@@ -23,6 +23,19 @@ static bool fits_recipe(const oct_listing *l, const oct_folder_recipe *r)
     return true;
 }
 
+/* The first recipe that is built in and fits; NULL: none. */
+static oct_status find_fitting(const oct_listing *l, const char **name, oct_err *err)
+{
+    bool fits = false;
+    for (size_t i = 0; !fits && (*name = oct_folder_recipe_builtin(i, NULL)); i++) {
+        oct_folder_recipe *r;
+        OCT_TRY(oct_folder_recipe_open(*name, &r, err));
+        fits = fits_recipe(l, r);
+        oct_folder_recipe_close(r);
+    }
+    return OCT_OK;
+}
+
 /* "config.json, and onnx/... or model.onnx" */
 static void say_found(const oct_folder_recipe *r, oct_buf *b)
 {
@@ -55,8 +68,12 @@ static oct_status fits_none(const oct_folder *f, const oct_folder_recipe *asked,
             oct_buf_free(&b);
             return OCT_EUSAGE;
         }
-    oct_hint(err, "samples are given with --data; of models, give the folder that holds their configuration, or a file "
-                  "of a recipe with --recipe");
+    const char *name = NULL;
+    if (asked && find_fitting(&f->listing, &name, NULL) == OCT_OK && name)
+        oct_hint(err, "it is one of %s: leave --recipe out", name);
+    else
+        oct_hint(err, "samples are given with --data; of models, give the folder that holds their configuration, or a "
+                      "file of a recipe with --recipe");
     oct_buf_free(&b);
     return OCT_EUSAGE;
 }
@@ -68,13 +85,9 @@ static oct_status find_recipe(oct_folder *f, const char *recipe, oct_err *err)
         return fits_recipe(&f->listing, f->recipe) ? OCT_OK : fits_none(f, f->recipe, err);
     }
     const char *name;
-    for (size_t i = 0; (name = oct_folder_recipe_builtin(i, NULL)); i++) {
-        OCT_TRY(oct_folder_recipe_open(name, &f->recipe, err));
-        if (fits_recipe(&f->listing, f->recipe))
-            return OCT_OK;
-        oct_folder_recipe_close(f->recipe);
-        f->recipe = NULL;
-    }
+    OCT_TRY(find_fitting(&f->listing, &name, err));
+    if (name)
+        return oct_folder_recipe_open(name, &f->recipe, err);
     return fits_none(f, NULL, err);
 }
 
