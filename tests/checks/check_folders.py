@@ -442,6 +442,14 @@ def audits(check):
                                                                          "decoder_with_past_model.onnx": "loads"}, str(got))
     done = subprocess.run([check.qeval, "audit", check.folder / "optimum"], capture_output=True, text=True)
     check.hold("audit: no variants", done.returncode == 2 and "there are no variants beside its float models" in done.stderr, done.stderr)
+    strange = check.folder / "strange"
+    shutil.copytree(check.folder / "optimum", strange)
+    shutil.copy(strange / "decoder_model.onnx", strange / "q4.onnx")
+    done = subprocess.run([check.qeval, "audit", strange], capture_output=True, text=True)
+    check.hold("audit: a name of no line, alone", done.returncode == 2 and f"hint: no line of the recipe optimum names 'q4.onnx': compare it by 'qeval FLOAT.onnx {strange}/q4.onnx'" in " ".join(done.stderr.split()), done.stderr)
+    shutil.copy(strange / "decoder_model.onnx", strange / "decoder_model_int8.onnx")
+    done = subprocess.run([check.qeval, "audit", strange], capture_output=True, text=True)
+    check.hold("audit: a name of no line", done.returncode == 0 and "warning: q4.onnx: no line of the recipe optimum names this model: it is not judged" in done.stderr, done.stderr)
 
 
 def killed(check):

@@ -78,10 +78,17 @@ static oct_status list(job *j, oct_err *err)
         const oct_folder_variant *v = &j->f.variant[i];
         OCT_TRY(add(j, (variant){ .m = v->model, .word = v->of, .file = v->file }, &j->f.listing, err));
     }
+    for (size_t i = 0; j->n && i < j->f.n_unknown; i++)
+        oct_say(j->h->voice, OCT_NOTE_WARNING, "%s: no line of the recipe %s names this model: it is not judged",
+                j->f.unknown[i]->path, j->f.recipe->name);
     if (j->n)
         return OCT_OK;
     oct_fail(err, OCT_EUSAGE, "%s: there are no variants beside its float models", j->f.listing.folder);
-    oct_hint(err, "two folders are compared by 'qeval FLOAT NEW --data SPEC'");
+    if (j->f.n_unknown)
+        oct_hint(err, "no line of the recipe %s names '%s': compare it by 'qeval FLOAT.onnx %s/%s'", j->f.recipe->name,
+                 j->f.unknown[0]->path, j->f.listing.folder, j->f.unknown[0]->path);
+    else
+        oct_hint(err, "two folders are compared by 'qeval FLOAT NEW --data SPEC'");
     return OCT_EUSAGE;
 }
 
