@@ -170,6 +170,7 @@ typedef struct oct_cli {
 
     /* Private. */
     bool show_progress, help, help_all, version, help_man;
+    const char *topic;      /* the word behind --help, or NULL */
     const char *completion; /* a shell, or NULL */
     oct_arena *arena;
     struct oct_cli_live *live;

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { TAG_MAX = 26, MARGIN = 2 };
+enum { TAG_MAX = 26, MARGIN = 2, SCREEN = 24 /* lines */ };
 
 /* "-o, --output FILE" */
 static void tag_text(const oct_cli_live *l, oct_buf *b)
@@ -235,6 +235,133 @@ static void usual_options(const oct_cli *cli, oct_buf *b, int column, int width,
             option_entry(cli, &cli->live[i], b, column, width, true);
 }
 
+/* ---- by topic ---- */
+
+/* The word by which a heading is asked for: its last one, but the first of "Common options"; of a heading with a
+ * sentence behind it, of what stands before. */
+static void topic_word(const char *title, char dst[OCT_CLI_WORD])
+{
+    const size_t n = strcspn(title, ":");
+    size_t from = n;
+    while (from > 0 && title[from - 1] != ' ')
+        from--;
+    size_t len = n - from;
+    if (from > 0 && strncmp(title + from, "options", len) == 0)
+        from = 0, len = strcspn(title, " ");
+    len = len < OCT_CLI_WORD - 1 ? len : OCT_CLI_WORD - 1;
+    for (size_t i = 0; i < len; i++)
+        dst[i] = (char)tolower((unsigned char)title[from + i]);
+    dst[len] = 0;
+}
+
+/* The heading over an option: that of the last group before it. */
+static const char *heading(const oct_cli *cli, size_t option)
+{
+    for (size_t i = option; i-- > 0;)
+        if (cli->live[i].o.kind == OCT_CLI_GROUP)
+            return cli->live[i].o.name;
+    return "Options";
+}
+
+/* The first options of a heading, as many as fit in a line, and how many more there are. */
+static void names_under(const oct_cli *cli, size_t first, oct_buf *b, size_t room)
+{
+    const char *title = heading(cli, first);
+    size_t more = 0;
+    for (size_t i = first; i < cli->n_live; i++) {
+        const oct_cli_live *l = &cli->live[i];
+        if (!shown(l, false, NULL) || strcmp(heading(cli, i), title) != 0)
+            continue;
+        if (more || b->len + strlen(l->o.name) + 16 > room)
+            more++;
+        else
+            oct_buf_printf(b, "%s--%s", b->len ? " " : "", l->o.name);
+    }
+    if (more)
+        oct_buf_printf(b, " and %zu more", more);
+}
+
+static bool begins_topic(const oct_cli *cli, size_t i)
+{
+    if (!shown(&cli->live[i], false, NULL))
+        return false;
+    for (size_t k = 0; k < i; k++)
+        if (shown(&cli->live[k], false, NULL) && strcmp(heading(cli, k), heading(cli, i)) == 0)
+            return false;
+    return true;
+}
+
+void oct_cli_topics_text(const oct_cli *cli, oct_buf *b, int width)
+{
+    enum { COLUMN = 14 };
+    char word[OCT_CLI_WORD], call[2 * OCT_CLI_WORD];
+    const char *examples = cli->command ? cli->command->examples : cli->examples;
+    snprintf(call, sizeof call, "%s%s%s", cli->name, cli->command ? " " : "", cli->command ? cli->command->name : "");
+    oct_buf_printf(b, "Topics ('%s --help TOPIC'; with the name of an option, that one):\n", call);
+    for (size_t i = 0; i < cli->n_live; i++) {
+        oct_buf names = OCT_BUF_INIT;
+        if (!begins_topic(cli, i))
+            continue;
+        topic_word(heading(cli, i), word);
+        names_under(cli, i, &names, (size_t)(width - COLUMN));
+        entry(b, word, oct_buf_str(&names), COLUMN, width);
+        b->failed |= names.failed;
+        oct_buf_free(&names);
+    }
+    if (examples)
+        entry(b, "examples", "command lines that work", COLUMN, width);
+    oct_buf_printf(b, "\nAll of it: %s --help-all | more\n", call);
+}
+
+static size_t lines_of(const oct_buf *b)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < b->len; i++)
+        n += b->data[i] == '\n';
+    return n;
+}
+
+static void topic_options(const oct_cli *cli, const char *title, oct_buf *b, int width, bool brief)
+{
+    const int column = tag_column(cli, NULL);
+    oct_buf_printf(b, "%s:\n", title);
+    for (size_t i = 0; i < cli->n_live; i++)
+        if (shown(&cli->live[i], false, NULL) && strcmp(heading(cli, i), title) == 0)
+            option_entry(cli, &cli->live[i], b, column, width, brief);
+}
+
+bool oct_cli_topic_text(const oct_cli *cli, const char *topic, oct_buf *b, int width, bool screen)
+{
+    const char *examples = cli->command ? cli->command->examples : cli->examples;
+    char word[OCT_CLI_WORD];
+    for (size_t i = 0; i < cli->n_live; i++) {
+        topic_word(heading(cli, i), word);
+        if (!begins_topic(cli, i) || strcmp(word, topic) != 0)
+            continue;
+        oct_buf whole = OCT_BUF_INIT;
+        topic_options(cli, heading(cli, i), &whole, width, false);
+        if (screen && lines_of(&whole) >= SCREEN) {
+            topic_options(cli, heading(cli, i), b, width, true);
+            oct_buf_printf(b, "More: --help and an option's name, or | more behind this command\n");
+        } else {
+            oct_buf_add(b, whole.data, whole.len);
+        }
+        b->failed |= whole.failed;
+        oct_buf_free(&whole);
+        return true;
+    }
+    const oct_cli_live *l = oct_cli_find(cli, topic, strlen(topic));
+    if (l && shown(l, false, NULL)) {
+        option_entry(cli, l, b, tag_column(cli, NULL), width, false);
+        return true;
+    }
+    if (examples && strcmp(topic, "examples") == 0) {
+        oct_buf_printf(b, "Examples:\n%s", examples);
+        return true;
+    }
+    return false;
+}
+
 static void commands(const oct_cli *cli, oct_buf *b, int column, int width)
 {
     oct_buf_printf(b, "\nCommands ('%s COMMAND --help' says more):\n", cli->name);
@@ -289,17 +416,8 @@ static void put_names(const oct_cli_live *l, oct_buf *b, int w, int width)
     oct_buf_puts(b, "\n");
 }
 
-static size_t lines_of(const oct_buf *b)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < b->len; i++)
-        n += b->data[i] == '\n';
-    return n;
-}
-
 void oct_cli_list_text(const oct_cli *cli, const oct_cli_live *l, oct_buf *b, int width)
 {
-    enum { SCREEN = 24 };
     const char *name, *summary;
     oct_buf all = OCT_BUF_INIT;
     int w = 0;

@@ -27,6 +27,11 @@ oct_cli_live *oct_cli_find(const oct_cli *cli, const char *name, size_t len);
 void oct_cli_usage(const oct_cli *cli, oct_buf *b);
 /* Texts; the caller checks b->failed. `width` is that of the page; all: the page of --help-all. */
 void oct_cli_help_text(const oct_cli *cli, oct_buf *b, int width, bool all);
+/* The headings of the options with the first of each: what --help-all shows on a terminal. */
+void oct_cli_topics_text(const oct_cli *cli, oct_buf *b, int width);
+/* The options under the heading that the word names, or one option, or the examples; false: there is no such topic.
+ * screen: of more than fits a screen each in one line. */
+bool oct_cli_topic_text(const oct_cli *cli, const char *topic, oct_buf *b, int width, bool screen);
 /* The names that an option takes, and what each is; where that does not fit a screen of `width` columns (0: any number
  * of lines, of any length), the names and the command that says more. */
 void oct_cli_list_text(const oct_cli *cli, const oct_cli_live *l, oct_buf *b, int width);

@@ -535,8 +535,13 @@ static oct_status print_page(oct_cli *cli, oct_err *err)
         if (cli->verbose && cli->isa_note)
             oct_buf_printf(&b, "%s\n", cli->isa_note);
     } else {
-        int w = oct_term_width(cli->out);
-        oct_cli_help_text(cli, &b, w == 0 ? 80 : w < 50 ? 50 : w > 100 ? 100 : w, cli->help_all);
+        const int term = oct_term_width(cli->out), w = term == 0 ? 80 : term < 50 ? 50 : term > 100 ? 100 : term;
+        if (cli->topic && oct_cli_topic_text(cli, cli->topic, &b, w, term > 0))
+            ;
+        else if (cli->help_all && term > 0)
+            oct_cli_topics_text(cli, &b, w);
+        else
+            oct_cli_help_text(cli, &b, w, cli->help_all);
     }
     if (s == OCT_OK && b.failed)
         s = oct_nomem(err);
@@ -553,20 +558,25 @@ static void look_for_help(parse *p)
 {
     for (int i = p->i; i < p->argc && strcmp(p->argv[i], "--") != 0; i++) {
         const char *a = p->argv[i];
-        p->cli->help |= strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0;
-        p->cli->help_all |= strcmp(a, "--help-all") == 0;
+        const bool help = strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0, all = strcmp(a, "--help-all") == 0;
+        p->cli->help |= help;
+        p->cli->help_all |= all;
+        if ((help || all) && i + 1 < p->argc && p->argv[i + 1][0] != '-')
+            p->cli->topic = p->argv[i + 1];
         p->cli->version |= strcmp(a, "--version") == 0;
         p->cli->verbose += strcmp(a, "--verbose") == 0 || strcmp(a, "-v") == 0;
         p->cli->help_man |= strcmp(a, "--help-man") == 0;
     }
 }
 
+/* Also 'qconvert --help lint', which is 'qconvert lint --help'. */
 static void choose_command(parse *p)
 {
+    const bool asks = p->argc > 2 && strcmp(p->argv[1], "--help") == 0;
     for (size_t i = 0; p->argc > 1 && i < p->cli->n_commands; i++)
-        if (strcmp(p->argv[1], p->cli->commands[i].name) == 0) {
+        if (strcmp(p->argv[asks ? 2 : 1], p->cli->commands[i].name) == 0) {
             p->cli->command = &p->cli->commands[i];
-            p->i = 2;
+            p->i = asks ? 1 : 2;
         }
 }
 

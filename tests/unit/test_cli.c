@@ -327,6 +327,29 @@ TEST(help_goes_to_stdout)
         t.out, "minmax    the whole range\naverage   mean of each sample's range\nhist-mse  least squared error\n");
 }
 
+TEST(help_of_a_topic)
+{
+    tool t;
+    assert_int_equal(run(&t, "--help|tuning"), 0);
+    assert_ptr_equal(strstr(t.out, "Tuning:\n  -n, --samples N "), t.out);
+    assert_non_null(strstr(t.out, "--print-policy"));
+    assert_null(strstr(t.out, "--data"));
+    assert_null(strstr(t.out, "--json"));
+    assert_int_equal(run(&t, "--help|common"), 0); /* not "options", its last word */
+    assert_ptr_equal(strstr(t.out, "Common options:\n      --json FILE "), t.out);
+    assert_int_equal(run(&t, "--help|options"), 0); /* those before the first heading */
+    assert_ptr_equal(strstr(t.out, "Options:\n  -d, --data SPEC"), t.out);
+    assert_null(strstr(t.out, "--samples"));
+    assert_int_equal(run(&t, "-h|drop"), 0);
+    assert_string_equal(t.out, "      --drop X            largest drop\n");
+    assert_int_equal(run(&t, "--help|examples"), 0);
+    assert_string_equal(t.out, "Examples:\n  qtest m.onnx\n");
+    assert_int_equal(run(&t, "--help|diff"), 0); /* a command */
+    assert_non_null(strstr(t.out, "Usage: qtest diff A [B] [options]\n"));
+    assert_int_equal(run(&t, "--help|m.onnx"), 0);
+    assert_non_null(strstr(t.out, "Usage: qtest MODEL [options]\n"));
+}
+
 TEST(short_help_shows_usual_options)
 {
     int64_t n = 0;

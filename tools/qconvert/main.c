@@ -420,7 +420,7 @@ int qconvert_main(int argc, char **argv)
     };
     const oct_cli_opt verify[] = {
         OPT_POSITIONAL("MODEL", &a.x.model, "model that qconvert wrote"),
-        OPT_GROUP("What it was made from"),
+        OPT_GROUP("Sources"),
         OPT_FILE(0, "source", &a.source, "the float ONNX model"),
         OPT_REQUIRED("source"),
         OPT_MULTI(0, "data", &a.data.specs, "SPEC", "samples: those that the model was made with, if any"),
