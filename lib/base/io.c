@@ -3,8 +3,10 @@
 #include "base/io.h"
 #include "base/io_int.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,6 +27,97 @@ oct_status oct_fail_errno(oct_err *err, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     return oct_fail(err, e == ENOMEM ? OCT_ENOMEM : OCT_EIO, "%s: %s", text, strerror(e));
+}
+
+/* ---- a name that is not there ---- */
+
+enum { MOST_LISTED = 100000 }; /* names of a folder that are looked at */
+
+/* As names are compared: in small letters, cut where oct_edit_distance cuts. */
+static void fold_case(char dst[64], const char *name)
+{
+    size_t i = 0;
+    for (; name[i] && i < 63; i++)
+        dst[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
+    dst[i] = 0;
+}
+
+/* Names that differ in digits alone are two files of a series, and no slip of the fingers. */
+static bool same_but_digits(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += strspn(a, "0123456789");
+        b += strspn(b, "0123456789");
+        if (*a != *b)
+            return false;
+        if (!*a)
+            return true;
+    }
+}
+
+/* How far a name is from the typed one; above 1 + n / 4: another name. */
+static int name_distance(const char *typed, const char *name)
+{
+    char a[64], b[64];
+    fold_case(a, typed);
+    fold_case(b, name);
+    const size_t n = strlen(a);
+    if (strcmp(a, b) == 0)
+        return 0;
+    if (strncmp(a, b, n) == 0 && b[n] == '.') /* without its ending */
+        return 1;
+    return same_but_digits(a, b) ? INT_MAX : oct_edit_distance(a, b);
+}
+
+/* The nearest name in a folder, the first by bytes of several; false: none is near. */
+static bool nearest_in(const char *folder, const char *typed, char best[NAME_MAX + 1])
+{
+    DIR *d = opendir(*folder ? folder : ".");
+    int least = 2 + (int)strnlen(typed, 63) / 4;
+    bool found = false;
+    struct dirent *e;
+    for (size_t i = 0; d && i < MOST_LISTED && (e = readdir(d)); i++) {
+        const int at = e->d_name[0] == '.' ? INT_MAX : name_distance(typed, e->d_name);
+        if (at > least || (at == least && (!found || strcmp(e->d_name, best) >= 0)))
+            continue;
+        found = true;
+        least = at;
+        snprintf(best, NAME_MAX + 1, "%s", e->d_name);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* Looks where the first folder is missing, or the file; what is behind it must be there. */
+static void hint_nearest(const char *path, oct_err *err)
+{
+    char part[PATH_MAX], other[2 * PATH_MAX + NAME_MAX], best[NAME_MAX + 1];
+    struct stat st;
+    for (size_t from = 0, n; path[from] && strlen(path) < PATH_MAX; from = n + strspn(path + n, "/")) {
+        n = from + strcspn(path + from, "/");
+        memcpy(part, path, n);
+        part[n] = 0;
+        if (n == 0 || stat(part, &st) == 0)
+            continue;
+        part[from] = 0; /* the folder, with its slash */
+        snprintf(other, sizeof other, "%.*s", (int)(n - from), path + from);
+        if (!nearest_in(part, other, best))
+            return;
+        snprintf(other, sizeof other, "%s%s%s", part, best, path + n);
+        if (stat(other, &st) == 0)
+            oct_hint(err, "did you mean '%s'?", other);
+        return;
+    }
+}
+
+oct_status oct_fail_open(oct_err *err, const char *path)
+{
+    const int e = errno;
+    const oct_status s = oct_fail_errno(err, "%s", path);
+    if (e == ENOENT)
+        hint_nearest(path, err);
+    return s;
 }
 
 /* ---- descriptors ---- */
@@ -155,7 +248,7 @@ oct_status oct_file_open(const char *path, bool stream, int *fd, oct_err *err)
     if (*fd < 0 && errno == ENXIO && stat(path, &st) == 0)
         return refuse(path, st.st_mode, stream, err); /* a socket */
     if (*fd < 0)
-        return oct_fail_errno(err, "%s", path);
+        return oct_fail_open(err, path);
     if (fstat(*fd, &st) == 0 && (S_ISREG(st.st_mode) || (stream && S_ISCHR(st.st_mode)))) {
         fcntl(*fd, F_SETFL, 0); /* from here on it may wait */
         oct_status s = check_claims(path, &st, err);

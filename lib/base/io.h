@@ -14,6 +14,10 @@
  * OCT_EIO. */
 oct_status oct_fail_errno(oct_err *err, const char *fmt, ...) OCT_PRINTF(2, 3);
 
+/* Reports that an input cannot be opened, by errno. Where it does not exist, the hint names the nearest name of its
+ * folder, if one is near. */
+oct_status oct_fail_open(oct_err *err, const char *path);
+
 /* Opens a file for reading without ever blocking: a FIFO, socket, folder or device is OCT_EIO, with its kind and a
  * remedy; an output of this run (oct_out_claim) is OCT_EUSAGE. stream: the caller reads once, from the beginning to the
  * end. Then character devices (/dev/null) are accepted too, and any open descriptor of this process that is given by

@@ -133,7 +133,7 @@ oct_status oct_listing_read(const char *folder, oct_arena *arena, oct_listing *l
     if (!l->folder)
         return oct_nomem(err);
     if (!(w.root = realpath(l->folder, NULL)))
-        return oct_fail_errno(err, "%s", l->folder);
+        return oct_fail_open(err, l->folder);
     w.blobs = find_blobs(&w);
     const oct_status s = visit(&w, "", 0);
     free(w.root);

@@ -27,7 +27,7 @@ static oct_status add_file(const char *path, oct_arena *arena, oct_leaves *l, oc
     oct_path_kind kind;
     OCT_TRY(oct_path_look(path, &kind, err));
     if (kind == OCT_PATH_NONE)
-        return oct_fail_errno(err, "%s", path);
+        return oct_fail_open(err, path);
     for (size_t i = 0; i < oct_n_readers; i++)
         if (oct_readers[i]->claims(path, kind == OCT_PATH_FOLDER))
             return add_leaf(oct_readers[i], path, arena, l, err);

@@ -385,7 +385,7 @@ static oct_status check_folder(const char *dir, oct_err *err)
     if (there == OCT_PATH_FOLDER)
         return OCT_OK;
     if (there == OCT_PATH_NONE)
-        oct_fail_errno(err, "%s", dir);
+        oct_fail_open(err, dir);
     else
         oct_fail(err, OCT_EIO, "%s: not a folder", dir);
     hint_case(err);
