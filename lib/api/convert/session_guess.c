@@ -8,6 +8,40 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The built-in rules for boxes that the outputs fit. */
+static size_t guess_rules(const oct_graph *g, const char *rule[OCT_GUESSES])
+{
+    enum { MOST_OUTPUTS = 32 };
+    oct_set_tensor out[MOST_OUTPUTS];
+    int64_t dims[MOST_OUTPUTS][OCT_MAX_RANK];
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_output && n < MOST_OUTPUTS; i++) {
+        const oct_value *v = &g->value[g->output[i]];
+        if (v->shape.rank < 2)
+            continue;
+        for (int k = 1; k < v->shape.rank; k++) /* without the batch */
+            dims[n][k - 1] = v->shape.d[k].n > 0 ? v->shape.d[k].n : -1;
+        out[n] = (oct_set_tensor){ .name = v->name, .rank = v->shape.rank - 1, .dims = dims[n] };
+        n++;
+    }
+    return oct_rule_guess(out, n, rule);
+}
+
+/* Boxes in pixels, or in cells of them, are of pictures that kept their proportions; those in shares of the input (as
+ * of SSD) are of pictures that were stretched. */
+static bool keeps_proportions(const oct_graph *g)
+{
+    const char *rule[OCT_GUESSES];
+    const size_t n = guess_rules(g, rule);
+    bool keeps = n > 0;
+    for (size_t i = 0; i < n; i++) {
+        oct_decode *r = NULL;
+        keeps &= oct_decode_open(rule[i], &r, NULL) == OCT_OK && r->box.unit != OCT_UNIT_INPUT;
+        oct_decode_close(r);
+    }
+    return keeps;
+}
+
 bool oct_guess_picture(const oct_graph *g, oct_picture *p)
 {
     int64_t d[4];
@@ -20,6 +54,7 @@ bool oct_guess_picture(const oct_graph *g, oct_picture *p)
     p->c = d[p->last ? 3 : 1];
     p->h = d[p->last ? 1 : 2];
     p->w = d[p->last ? 2 : 3];
+    p->padded = keeps_proportions(g);
     return oct_input_is_picture(&(oct_input_desc){ .name = v->name, .dtype = v->dtype, .rank = 4, .dims = d });
 }
 
@@ -31,7 +66,7 @@ static const char *guess_numbers(const oct_picture *p)
     case OCT_PIXELS_BYTES: return "";
     case OCT_PIXELS_UNIT: return "mean=0:std=255";
     case OCT_PIXELS_SIGNED: return "mean=127.5:std=127.5";
-    default: return p->c == 1 ? "unit" : p->last ? "imagenet-tf" : p->h == 224 || p->h < 1 ? "imagenet" : "unit";
+    default: return p->c == 1 || p->padded ? "unit" : p->last ? "imagenet-tf" : p->h == 224 || p->h < 1 ? "imagenet" : "unit";
     }
 }
 
@@ -50,7 +85,9 @@ static void put_size(oct_buf *b, bool *any, const oct_picture *p, bool preset)
     const bool usual = p->h == 224 && p->w == 224 && p->c != 1;
     if (p->h < 1 || p->w < 1 || (usual && preset))
         return;
-    if (usual || (p->last && p->c == 3))
+    if (p->padded)
+        snprintf(step, sizeof step, "letterbox=%lldx%lld", (long long)p->w, (long long)p->h);
+    else if (usual || (p->last && p->c == 3))
         snprintf(step, sizeof step, "resize=%lld:crop=%lldx%lld", (long long)((p->h < p->w ? p->h : p->w) * 256 / 224),
                  (long long)p->w, (long long)p->h);
     else
@@ -77,7 +114,7 @@ void oct_guess_data(const oct_graph *g, const oct_picture *p, oct_buf *b)
 
 const char *oct_guess_said(const oct_picture *p)
 {
-    return p->is && p->pixels == OCT_PIXELS_UNKNOWN ? " (--preprocess is a guess)" : "";
+    return p->is && (p->padded || p->pixels == OCT_PIXELS_UNKNOWN) ? " (--preprocess is a guess)" : "";
 }
 
 /* ---- the command of qeval ---- */
@@ -168,8 +205,8 @@ static void ask_of_pixels(const oct_session *s, oct_json *j, oct_buf *text, oct_
     else
         oct_buf_printf(text,
                        "No --preprocess is given, so pixels go in as 0 to 255, but the first nodes of the model "
-                       "take %s. Give it:",
-                       s->pixels == OCT_PIXELS_UNIT ? "0 to 1" : "-1 to 1");
+                       "take %s. Give it%s:",
+                       s->pixels == OCT_PIXELS_UNIT ? "0 to 1" : "-1 to 1", p.padded ? " (letterbox is a guess)" : "");
     oct_session_command(x, false, command);
     put_steps(&p, command);
     oct_answer_item(j, "question", text, command);
@@ -178,25 +215,12 @@ static void ask_of_pixels(const oct_session *s, oct_json *j, oct_buf *text, oct_
 /* Outputs that look like boxes, and no rule that finds these: only the distance of numbers was judged. */
 static bool ask_of_boxes(const oct_session *s, oct_json *j, oct_buf *text, oct_buf *command)
 {
-    enum { MOST_OUTPUTS = 32 };
     const oct_graph *g = s->c.m->graph;
-    oct_set_tensor out[MOST_OUTPUTS];
-    int64_t dims[MOST_OUTPUTS][OCT_MAX_RANK];
     const char *rule[OCT_GUESSES];
     oct_picture p = { .pixels = s->pixels };
-    size_t n = 0;
     if (s->x.decode || s->x.dry_run || s->x.in_memory || !oct_guess_picture(g, &p))
         return false;
-    for (size_t i = 0; i < g->n_output && n < MOST_OUTPUTS; i++) {
-        const oct_value *v = &g->value[g->output[i]];
-        if (v->shape.rank < 2)
-            continue;
-        for (int k = 1; k < v->shape.rank; k++) /* without the batch */
-            dims[n][k - 1] = v->shape.d[k].n > 0 ? v->shape.d[k].n : -1;
-        out[n] = (oct_set_tensor){ .name = v->name, .rank = v->shape.rank - 1, .dims = dims[n] };
-        n++;
-    }
-    const size_t found = oct_rule_guess(out, n, rule);
+    const size_t found = guess_rules(g, rule);
     if (!found)
         return false;
     oct_buf_printf(text, "Are the outputs boxes? Then judge these by their truth; by the shapes the rule is %s",

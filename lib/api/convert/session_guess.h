@@ -7,6 +7,7 @@
 /* What the samples are, as far as the model tells. */
 typedef struct oct_picture {
     bool is, last; /* they are pictures; and their channels are last */
+    bool padded;   /* boxes come out, in pixels: the picture is to keep its proportions */
     int64_t c, h, w;
     oct_pixels pixels; /* what the model takes */
 } oct_picture;
@@ -15,7 +16,8 @@ typedef struct oct_picture {
 bool oct_guess_picture(const oct_graph *g, oct_picture *p);
 /* Appends " --data PHOTOS/ --preprocess imagenet", or samples of another kind. */
 void oct_guess_data(const oct_graph *g, const oct_picture *p, oct_buf *b);
-/* " (--preprocess is a guess)" where those words are one: nothing in the model says what its pixels are. */
+/* " (--preprocess is a guess)" where those words are one: nothing in the model says what its pixels are, or how a detector's pictures get
+ * their size. */
 const char *oct_guess_said(const oct_picture *p);
 /* Appends the command of qeval that compares both models: on the same samples, where there are any. */
 void oct_guess_comparison(const oct_session *s, oct_buf *b);
