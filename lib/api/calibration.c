@@ -204,7 +204,7 @@ static oct_status gather(const oct_calibration_host *h, const octet_calibrate_op
     if (s == OCT_OK && (s = oct_calibrate(g, src, &o, c, err)) == OCT_EUSAGE && o.before)
         oct_hint(err, "remove %s to start over", p.path);
     if (s == OCT_OK) {
-        oct_samples_say_bad(h->voice, src);
+        oct_samples_say_taken(h->voice, src);
         s = mark_part(a, src, c, err);
     }
     if (s == OCT_OK)

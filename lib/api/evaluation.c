@@ -477,7 +477,7 @@ static oct_status run_samples(oct_evaluation *s, oct_err *err)
     OCT_TRY(oct_evaluation_options(s, &o, err));
     OCT_TRY(oct_eval(s->models, s->n_models, s->src, &o, &s->result, err));
     c->preprocess = oct_source_preprocess(s->src);
-    oct_samples_say_bad(s->h.voice, s->src);
+    oct_samples_say_taken(s->h.voice, s->src);
     say_rounded(s);
     OCT_TRY(collect_bad(s, &bad, &c->n_bad, err));
     c->bad = bad;

@@ -20,7 +20,7 @@ oct_status oct_evaluation_outputs(oct_evaluation *e, const char *path, oct_err *
     if (s == OCT_EUNSUPPORTED || s == OCT_ENUMERIC)
         oct_within(err, "%s", e->x.model);
     OCT_TRY(s);
-    oct_samples_say_bad(e->h.voice, e->src);
+    oct_samples_say_taken(e->h.voice, e->src);
     oct_say(e->h.voice, 0, "%s: outputs of %lld samples%s", path, (long long)samples,
             shares && batch > 1 ? "; the model quantizes dynamically, so they depend on --batch" : "");
     return OCT_OK;

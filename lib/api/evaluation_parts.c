@@ -274,7 +274,7 @@ oct_status oct_evaluation_part(oct_evaluation *s, const char *path, oct_err *err
     if (st == OCT_OK)
         st = oct_eval_part(s->models, s->n_models, s->src, &o, &p, &samples, err);
     OCT_TRY(st);
-    oct_samples_say_bad(s->h.voice, s->src);
+    oct_samples_say_taken(s->h.voice, s->src);
     if (!samples)
         oct_say(s->h.voice, OCT_NOTE_WARNING, "shard %lld/%lld holds no samples", part, parts);
     oct_say(s->h.voice, 0, "%s: part %lld/%lld, %lld samples%s", path, part, parts, (long long)samples,

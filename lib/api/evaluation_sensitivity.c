@@ -47,7 +47,7 @@ static oct_status measure(measurement *s, const char *file, oct_err *err)
     oct_samples_say_beside(v, &samples);
     oct_samples_say_chosen(v, s->src);
     OCT_TRY(oct_conversion_adopt(&s->c, s->src, s->quantized->graph, &s->found, err));
-    oct_samples_say_bad(v, s->src);
+    oct_samples_say_taken(v, s->src);
     return OCT_OK;
 }
 

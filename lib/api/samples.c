@@ -444,21 +444,34 @@ static void say_turned(oct_voice v, const oct_source *src)
         oct_say(v, 0, "samples: by their shapes these arrays are %s, so they were turned for input '%s'", form, name);
 }
 
+static void say_other_name(oct_voice v, const oct_source *src)
+{
+    const char *where, *input, *name = oct_source_other_name(src, &where, &input);
+    if (name)
+        oct_say(v, 0, "%s: array '%s' is read as the input '%s', the only one", where, name, input);
+}
+
 void oct_samples_say_bad(oct_voice v, const oct_source *src)
 {
-    int64_t n = oct_source_bad_count(src);
-    const char *where, *left;
-    say_empty(v, src);
-    say_made(v, src);
-    say_turned(v, src);
-    for (size_t i = 0; (left = oct_source_left_out(src, i, &where)); i++)
-        oct_say(v, OCT_NOTE_WARNING, "%s: %s", where, left);
+    const int64_t n = oct_source_bad_count(src);
     if (n == 0)
         return;
     oct_say(v, OCT_NOTE_WARNING, "%lld broken sample%s left out", (long long)n, n == 1 ? " was" : "s were");
     const char *text;
     for (size_t i = 0; (text = oct_source_bad_text(src, i)) && i < 100; i++)
         oct_say(v, i < 5 ? 0 : 1, "  %s", text);
+}
+
+void oct_samples_say_taken(oct_voice v, const oct_source *src)
+{
+    const char *where, *left;
+    say_empty(v, src);
+    say_made(v, src);
+    say_turned(v, src);
+    say_other_name(v, src);
+    for (size_t i = 0; (left = oct_source_left_out(src, i, &where)); i++)
+        oct_say(v, OCT_NOTE_WARNING, "%s: %s", where, left);
+    oct_samples_say_bad(v, src);
 }
 
 /* ---- how results are judged ---- */

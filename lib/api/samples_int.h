@@ -55,9 +55,11 @@ void oct_samples_say_beside(oct_voice v, const oct_samples *s);
 void oct_samples_put_generated(oct_json *j, const oct_samples *s);
 /* Says which samples were chosen, if not all are used. */
 void oct_samples_say_chosen(oct_voice v, const oct_source *src);
-/* Says how many samples were broken, and which, how many files of which kinds were left out, and which inputs that are
- * caches were left empty. */
+/* Says how many samples were broken, and which. */
 void oct_samples_say_bad(oct_voice v, const oct_source *src);
+/* Says what a user may not expect of how samples were taken: how many files of which kinds were left out, which inputs
+ * that are caches were left empty, what was turned, which array had another name; then what was broken. */
+void oct_samples_say_taken(oct_voice v, const oct_source *src);
 /* Warns if a calibration table lacks shards, and names them. */
 void oct_samples_warn_incomplete(oct_voice v, const char *path, const oct_calib *c);
 

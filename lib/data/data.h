@@ -229,6 +229,10 @@ const char *oct_source_made(const oct_source *src, size_t i, const char **conten
  * archive this is known after it was read to its end. Borrowed, until the next call that reads. */
 const char *oct_source_left_out(const oct_source *src, size_t i, const char **where);
 
+/* The first array that feeds the model's only input although it has another name: that name, the file or folder, and
+ * the name of the input; NULL: there is none. */
+const char *oct_source_other_name(const oct_source *src, const char **where, const char **input);
+
 /* Computes a digest of the samples that are given from now on, in any pass (sample_sum.h). OCT_ENOMEM. */
 oct_status oct_source_sum(oct_source *src, oct_err *err);
 /* That digest, and the number of its samples, 0 if the source computes none. */

@@ -954,6 +954,40 @@ TEST(folder_of_npz_with_a_broken_one)
     source_fails(folder_path("half"), NULL, in, 3, OCT_EMALFORMED, "a.npz");
 }
 
+/* A file whose directory cannot be read is one broken sample; one that does not suit the model stops the run. */
+TEST(folder_of_npz_with_a_damaged_one)
+{
+    static const int64_t one[3] = { 1, 3, 2 }, st[3] = { 2, 1, 3 };
+    const oct_input_desc in[3] = { { "x", OCT_F32, 3, one }, { "state", OCT_F32, 3, st }, { "sr", OCT_S64, 0, NULL } };
+    oct_map file;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_map_open(&file, at("deflated.npz"), &err), OCT_OK);
+    assert_int_equal(mkdir(folder_path("damaged"), 0700), 0);
+    write_file(folder_path("damaged/b.npz"), file.data, file.size);
+    write_file(folder_path("damaged/a.npz"), file.data, file.size / 2);
+    write_file(folder_path("damaged/c.npz"), "no archive at all", 17);
+    oct_map_close(&file);
+    source_fails(folder_path("damaged"), NULL, in, 3, OCT_EMALFORMED, "a.npz");
+    oct_source *s = open_with(folder_path("damaged"), NULL, in, 3, (oct_source_options){ .skip_bad = true });
+    oct_batch b = OCT_BATCH_INIT;
+    int seen = 0;
+    while (oct_source_next(s, 1, &b, &err) == OCT_OK && b.n) {
+        assert_non_null(strstr(b.names[0], "b.npz"));
+        assert_true(((float *)b.tensors[0].data)[4] == (float)(6 * seen++ + 4));
+    }
+    assert_int_equal(seen, 4);
+    assert_int_equal(oct_source_bad_count(s), 2);
+    assert_non_null(strstr(oct_source_bad_text(s, 0), "a.npz"));
+    assert_non_null(strstr(oct_source_bad_text(s, 1), "c.npz"));
+    oct_batch_free(&b);
+    oct_source_close(s);
+    const oct_input_desc other[3] = { { "z", OCT_F32, 3, one }, in[1], in[2] };
+    const char *spec = folder_path("damaged");
+    const oct_source_options o = { .specs = &spec, .n_specs = 1, .inputs = other, .n_inputs = 3, .skip_bad = true };
+    assert_int_equal(oct_source_open(&o, &s, &err), OCT_EMALFORMED);
+    assert_non_null(strstr(err.text, "no array for input 'z'"));
+}
+
 static void read_quietly(const char *path, const oct_input_desc *in, size_t n)
 {
     oct_source *s;

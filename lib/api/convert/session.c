@@ -148,9 +148,12 @@ static void say_chosen(void *arg, const oct_source *src)
     oct_samples_say_chosen(((oct_session *)arg)->h.voice, src);
 }
 
+/* The samples are read in several parts, of which only the broken ones differ. */
 static void say_taken(void *arg, const oct_source *src)
 {
-    oct_samples_say_bad(((oct_session *)arg)->h.voice, src);
+    oct_session *s = arg;
+    (s->said_taken ? oct_samples_say_bad : oct_samples_say_taken)(s->h.voice, src);
+    s->said_taken = true;
 }
 
 static void say_note(void *arg, int level, const char *text)

@@ -66,7 +66,11 @@ static const char *guess_numbers(const oct_picture *p)
     case OCT_PIXELS_BYTES: return "";
     case OCT_PIXELS_UNIT: return "mean=0:std=255";
     case OCT_PIXELS_SIGNED: return "mean=127.5:std=127.5";
-    default: return p->c == 1 || p->padded ? "unit" : p->last ? "imagenet-tf" : p->h == 224 || p->h < 1 ? "imagenet" : "unit";
+    default:
+        return p->c == 1 || p->padded    ? "unit"
+               : p->last                 ? "imagenet-tf"
+               : p->h == 224 || p->h < 1 ? "imagenet"
+                                         : "unit";
     }
 }
 

@@ -16,8 +16,8 @@ typedef struct oct_picture {
 bool oct_guess_picture(const oct_graph *g, oct_picture *p);
 /* Appends " --data PHOTOS/ --preprocess imagenet", or samples of another kind. */
 void oct_guess_data(const oct_graph *g, const oct_picture *p, oct_buf *b);
-/* " (--preprocess is a guess)" where those words are one: nothing in the model says what its pixels are, or how a detector's pictures get
- * their size. */
+/* " (--preprocess is a guess)" where those words are one: nothing in the model says what its pixels are, or how a
+ * detector's pictures get their size. */
 const char *oct_guess_said(const oct_picture *p);
 /* Appends the command of qeval that compares both models: on the same samples, where there are any. */
 void oct_guess_comparison(const oct_session *s, oct_buf *b);

@@ -31,6 +31,7 @@ struct oct_session {
     double spread;                 /* of the first input, as its statistics tell (oct_input_spread) */
     oct_pixels pixels;             /* what the first input takes, as the model was loaded */
     oct_source *src;               /* NULL without samples */
+    bool said_taken;               /* how they were taken */
     char *output;                  /* its path, also if nothing will be written */
     const char *to;                /* where the model is written: output, or for x.in_memory a descriptor's name */
     int memory;                    /* that descriptor; -1: none */

@@ -408,9 +408,11 @@ static void cut_row(oct_array *row, int64_t length)
     row->dims[0] = length;
 }
 
-static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, bool feed, void **self, oct_err *err)
+static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, bool feed, bool *broken, void **self,
+                            oct_err *err)
 {
     set *r = NULL;
+    *broken = false;
     OCT_TRY(create(ctx, path, &r, err));
     r->feed = feed;
     oct_status s = fd < 0 ? oct_map_open(&r->map, path, err) : oct_map_fd(&r->map, fd, path, err);
@@ -418,7 +420,9 @@ static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, b
         set_close(r);
         return s;
     }
-    if ((s = list_archive(r, ctx, err)) == OCT_OK && (s = take_inputs(r, ctx, err)) == OCT_OK)
+    s = list_archive(r, ctx, err);
+    *broken = s == OCT_EMALFORMED;
+    if (s == OCT_OK && (s = take_inputs(r, ctx, err)) == OCT_OK)
         s = plan(r, &(oct_feed_ctx){ .inputs = r->inputs, .n = r->n_inputs }, err);
     if (s == OCT_OK)
         s = take_lengths(r, ctx, err);
@@ -427,17 +431,19 @@ static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, b
 
 static oct_status npz_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
-    return open_from(ctx, -1, path, false, self, err);
+    bool broken;
+    return open_from(ctx, -1, path, false, &broken, self, err);
 }
 
-oct_status oct_set_open_feed(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+oct_status oct_set_open_feed(const oct_feed_ctx *ctx, const char *path, bool *broken, void **self, oct_err *err)
 {
-    return open_from(ctx, -1, path, true, self, err);
+    return open_from(ctx, -1, path, true, broken, self, err);
 }
 
 oct_status oct_read_npz_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err)
 {
-    return open_from(ctx, fd, name, false, self, err);
+    bool broken;
+    return open_from(ctx, fd, name, false, &broken, self, err);
 }
 
 oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *const *paths, void **self, oct_err *err)
@@ -627,6 +633,15 @@ static oct_status set_rewind(void *self, oct_err *err)
     return OCT_OK;
 }
 
+/* numpy.savez calls what has no name arr_0. */
+static const char *set_other_name(void *self)
+{
+    const set *r = self;
+    const bool alone = r->n == 1 && r->n_inputs == 1;
+    return alone && strcmp(r->names[0], "arr_0") != 0 && !oct_feed_matches(r->names[0], r->inputs[0].name) ? r->names[0]
+                                                                                                           : NULL;
+}
+
 static bool npz_claims(const char *path, bool is_folder)
 {
     return oct_has_suffix(path, ".npz") && !is_folder;
@@ -640,5 +655,6 @@ const oct_reader oct_read_npz = {
     .next = set_next,
     .pass = set_pass,
     .rewind = set_rewind,
+    .other_name = set_other_name,
     .close = set_close,
 };

@@ -12,8 +12,9 @@ typedef struct files {
     oct_arena *arena; /* holds all but the open file */
     char **paths;
     size_t n, at;
-    int64_t count; /* of all samples */
-    void *set;     /* file `at`; NULL: not open yet */
+    int64_t count;          /* of all samples; a damaged file counts as one */
+    const char *other_name; /* of the first file with an array of another name than the input's, or NULL */
+    void *set;              /* file `at`; NULL: not open yet */
     oct_left_out left;
 } files;
 
@@ -31,8 +32,20 @@ static oct_status look_at_all(files *f, oct_err *err)
 {
     for (size_t i = 0; i < f->n; i++) {
         void *set = NULL;
-        OCT_TRY(oct_set_open_feed(f->ctx, f->paths[i], &set, err));
-        f->count += oct_read_npz.count(set);
+        bool broken;
+        oct_err fault = OCT_ERR_INIT;
+        const oct_status s = oct_set_open_feed(f->ctx, f->paths[i], &broken, &set, &fault);
+        if (s != OCT_OK && !(broken && f->ctx->skip_bad)) {
+            if (err)
+                *err = fault;
+            return s;
+        }
+        const char *other = s == OCT_OK && !f->other_name ? oct_read_npz.other_name(set) : NULL;
+        f->count += s == OCT_OK ? oct_read_npz.count(set) : 1;
+        if (other && !(f->other_name = oct_arena_strdup(f->arena, other))) {
+            oct_read_npz.close(set);
+            return oct_nomem(err);
+        }
         oct_read_npz.close(set);
     }
     return OCT_OK;
@@ -96,13 +109,23 @@ static oct_status own_parts(const files *f, oct_item *item, oct_err *err)
     return OCT_OK;
 }
 
+/* Opens the file that is next. A damaged one is a broken sample, and the one behind it can be read. */
+static oct_status open_next(files *f, oct_item *item, oct_err *err)
+{
+    bool broken;
+    const oct_status s = oct_set_open_feed(f->ctx, f->paths[f->at], &broken, &f->set, err);
+    if (s != OCT_OK && broken && f->ctx->skip_bad && !(item->name = oct_strdup(f->paths[f->at++])))
+        return oct_nomem(err);
+    return s;
+}
+
 static oct_status files_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
 {
     files *f = self;
     for (; f->at < f->n; leave(f)) {
         bool over = false;
         if (!f->set)
-            OCT_TRY(oct_set_open_feed(f->ctx, f->paths[f->at], &f->set, err));
+            OCT_TRY(open_next(f, item, err));
         oct_status s = oct_read_npz.next(f->set, want, item, &over, err);
         if (s == OCT_OK && over)
             continue;
@@ -133,6 +156,11 @@ static uint64_t files_stamp(void *self, uint64_t h)
     return h;
 }
 
+static const char *files_other_name(void *self)
+{
+    return ((files *)self)->other_name;
+}
+
 static char *files_left_out(void *self)
 {
     return oct_left_out_text(&((files *)self)->left);
@@ -146,5 +174,6 @@ const oct_reader oct_read_npz_files = {
     .rewind = files_rewind,
     .stamp = files_stamp,
     .left_out = files_left_out,
+    .other_name = files_other_name,
     .close = files_close,
 };

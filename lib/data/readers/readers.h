@@ -18,6 +18,7 @@ typedef struct oct_feed_ctx {
         *extra; /* n_extra more inputs, which have default values; arrays of their names override these */
     size_t n_extra;
     const size_t *number; /* [n + n_extra]: their places among the inputs of the model; NULL: the same order */
+    bool skip_bad;        /* files that cannot be read count as broken samples where a folder can go on without them */
     bool as_files;        /* recordings are delivered as files, not decoded */
     const oct_given_samples *given; /* those of the caller, or NULL */
     oct_interned *texts;            /* for arrays of strings; it outlives the samples */
@@ -82,6 +83,9 @@ typedef struct oct_reader {
     /* Describes what was found so far that looks like samples and is not read (left_out.h): a text to be released with
      * oct_free, or NULL. As a member, NULL: the reader leaves nothing out. */
     char *(*left_out)(void *self);
+    /* The name of an array that feeds the only input although it is called otherwise; NULL: none. As a member, NULL:
+     * arrays have no names. Borrowed. */
+    const char *(*other_name)(void *self);
     void (*close)(void *self); /* NULL allowed */
 } oct_reader;
 

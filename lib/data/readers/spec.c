@@ -17,7 +17,7 @@ static oct_status add_leaf(const oct_reader *reader, const char *path, oct_arena
         return oct_fail(err, OCT_EUSAGE, "more than %d files of data", MAX_FILES);
     if (!OCT_GROW(arena, l->v, l->n, l->cap))
         return oct_nomem(err);
-    l->v[l->n] = (oct_leaf){ reader, oct_arena_strdup(arena, path), NULL, NULL };
+    l->v[l->n] = (oct_leaf){ .reader = reader, .path = oct_arena_strdup(arena, path) };
     return l->v[l->n++].path ? OCT_OK : oct_nomem(err);
 }
 

@@ -9,8 +9,9 @@
 typedef struct oct_leaf {
     const oct_reader *reader;
     char *path;
-    void *self; /* the open reader, or NULL */
-    char *left; /* what a closed reader has left out, or NULL; owned */
+    void *self;  /* the open reader, or NULL */
+    char *left;  /* what a closed reader has left out, or NULL; owned */
+    char *other; /* the name of an array that feeds an input which is called otherwise, or NULL; owned */
 } oct_leaf;
 
 typedef struct oct_leaves {

@@ -9,8 +9,9 @@
 oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *const *paths, void **self, oct_err *err);
 
 /* Opens an .npz that may be what one run is fed with: when its arrays do not agree in a number of samples, but each has
- * the rank and the fixed dimensions of its input, they are one sample. */
-oct_status oct_set_open_feed(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err);
+ * the rank and the fixed dimensions of its input, they are one sample. *broken: it failed because the file is damaged,
+ * not because it does not suit the model. */
+oct_status oct_set_open_feed(const oct_feed_ctx *ctx, const char *path, bool *broken, void **self, oct_err *err);
 
 /* The arrays inside a zip archive in memory (views): their names without .npy, and where their bytes are. */
 typedef struct oct_zip_entry {

@@ -358,6 +358,7 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
     OCT_TRY(oct_source_assign(s, o, err));
     OCT_TRY(oct_interned_create(&s->ctx.texts, err));
     s->ctx.given = o->given;
+    s->ctx.skip_bad = o->skip_bad;
     if (o->given && !o->n_specs) {
         s->ends = o->given->ends;
         s->n_groups = o->given->n_groups;
@@ -434,6 +435,7 @@ void oct_source_close(oct_source *s)
     for (size_t i = 0; i < s->leaves.n; i++) {
         oct_leaf_close(&s->leaves.v[i]);
         oct_free(s->leaves.v[i].left);
+        oct_free(s->leaves.v[i].other);
     }
     oct_labels_free(s->labels);
     oct_store_free(&s->store);
@@ -594,6 +596,17 @@ const char *oct_source_left_out(const oct_source *s, size_t i, const char **wher
             return left;
         }
     }
+    return NULL;
+}
+
+const char *oct_source_other_name(const oct_source *s, const char **where, const char **input)
+{
+    for (size_t k = 0; k < s->leaves.n; k++)
+        if (s->leaves.v[k].other) {
+            *where = s->leaves.v[k].path;
+            *input = s->inputs[0].name;
+            return s->leaves.v[k].other;
+        }
     return NULL;
 }
 

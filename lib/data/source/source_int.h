@@ -147,7 +147,8 @@ oct_status oct_source_check_mark(oct_source *s, oct_err *err);
 /* ---- source_pick.c ---- */
 
 oct_status oct_leaf_open(oct_source *s, oct_leaf *l, oct_err *err); /* nothing when it is open */
-/* Keeps the list of files that the open reader has left out so far. */
+/* Keeps what is to be said of the open reader: the files that it has left out so far, and the other name of an array.
+ */
 void oct_leaf_note(oct_leaf *l);
 void oct_leaf_close(oct_leaf *l);
 void oct_leaf_rest(oct_leaf *l);                 /* the same, but for a descriptor, which cannot be opened again */

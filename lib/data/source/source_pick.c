@@ -18,6 +18,9 @@ oct_status oct_leaf_open(oct_source *s, oct_leaf *l, oct_err *err)
 void oct_leaf_note(oct_leaf *l)
 {
     char *text = l->self && l->reader->left_out ? l->reader->left_out(l->self) : NULL;
+    const char *other = l->self && l->reader->other_name && !l->other ? l->reader->other_name(l->self) : NULL;
+    if (other)
+        l->other = oct_strdup(other);
     if (!text)
         return;
     oct_free(l->left);
