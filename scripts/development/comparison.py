@@ -7,6 +7,7 @@
 """
 import csv
 import math
+import statistics
 import sys
 from pathlib import Path
 
@@ -39,12 +40,17 @@ def accuracy():
     for r in read("tests/accuracy/results.csv"):
         if r["calib"] == SAMPLES and r["metric"] in SHARES and r["value"]:
             of.setdefault(r["model"], {})[r["row"]] = float(r["value"])
-    lines = []
+    lines, drops = [], {}
     for name, rows in TOOLS.items():
         both = [(m["float"] - max(m[r] for r in rows if r in m), m["float"] - m["ours"]) for m in of.values() if "float" in m and "ours" in m and any(r in m for r in rows)]
         theirs, ours = ([100 * pair[i] for pair in both] for i in (0, 1))
-        lines.append([name, str(len(both)), f"{sum(theirs) / len(both):.2f}", f"{max(theirs):.2f}", str(sum(d > 1 for d in theirs)), f"{sum(ours) / len(both):.2f}"])
-    return table(["tool", "models", "mean drop", "largest drop", "models that lose more than 1 point", "Octet's mean drop on the same models"], lines)
+        lines.append([name, str(len(both)), f"{statistics.median(theirs):.2f}", f"{max(theirs):.2f}", str(sum(d > 1 for d in theirs)), f"{statistics.median(ours):.2f}"])
+        for model, m in of.items():
+            there = [m[r] for r in rows if r in m]
+            if "float" in m and "ours" in m:
+                drops.setdefault(model, []).append(f"{100 * (m['float'] - max(there)):.2f}" if there else "-")
+    return (table(["tool", "models", "median drop", "largest drop", "models that lose more than 1 point", "Octet's median drop on the same models"], lines),
+            table(["model", "ONNX Runtime", "exact, MinMax", "exact, best", "NNCF", "Octet"], [[model, *row] for model, row in drops.items()]))
 
 
 def costs():
@@ -72,6 +78,7 @@ def latency(machine):
 
 def page():
     count, spent = costs()
+    tools, models = accuracy()
     machines = dict.fromkeys((r["cpu"], r["class"]) for r in read("bench/results.csv"))
     times = "\n\n".join(f"{where}:\n\n{lines}" for where, lines in map(latency, machines))
     return f"""# Comparison with other tools
@@ -85,7 +92,11 @@ The table shows how many points of top-1, AP50 or agreement quantized models los
 mostly within noise. Each tool is compared with Octet over the models for which it has a figure. The figures of NNCF were recorded at another time, with other versions; where there are two, the better one counts. "The best of its
 calibrations" is chosen on the evaluation samples themselves, which favours that line.
 
-{accuracy()}
+{tools}
+
+Each model, in the same order of tools:
+
+{models}
 
 Where the kernels are exact (`session.x64quantprecision`, or a CPU with VNNI), ONNX Runtime's own quantization comes close on most models if its calibration is chosen well, and NNCF's figures are as good as Octet's. Without VNNI, the CPU adds two
 products in 16 bits, where the sum can saturate. Sensitive models then fail, unless the tool prevents it.
