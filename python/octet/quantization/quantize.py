@@ -1,4 +1,4 @@
-"""quantize_static, quantize_dynamic, and quantize with their configurations."""
+"""quantize_static, quantize_dynamic, quantize with their configurations, and get_qdq_config."""
 import os
 import re
 from typing import Any, Dict, List, Optional, Sequence, Union
@@ -134,6 +134,31 @@ def quantize_static(model_input: Model, model_output: Union[str, "os.PathLike[st
     return convert(model_input, calibration_data_reader, output=model_output, target=target, format=form, set=rules or None)
 
 
+def _chosen(nodes: Any, model: Model) -> Optional[Sequence[str]]:
+    """Names of nodes, also where a function of model and node chooses them."""
+    if not callable(nodes):
+        return nodes
+    if isinstance(model, (str, os.PathLike)):
+        import onnx # pylint: disable=import-outside-toplevel
+        model = onnx.load(os.fspath(model), load_external_data=False)
+    return [node.name for node in model.graph.node if nodes(model, node)]
+
+
+def get_qdq_config(model_input: Model, calibration_data_reader: Any, calibrate_method: Any = CalibrationMethod.MinMax, calibrate_args: Optional[Dict[str, Any]] = None,
+                   activation_type: Any = QuantType.QUInt8, weight_type: Any = QuantType.QInt8, activation_symmetric: bool = False,
+                   weight_symmetric: Optional[bool] = None, per_channel: bool = False, reduce_range: bool = False, keep_removable_activations: bool = False,
+                   min_real_range: Optional[float] = None, tensor_quant_overrides: Optional[Dict[str, Any]] = None,
+                   calibration_providers: Optional[Sequence[str]] = None, op_types_to_quantize: Optional[Sequence[str]] = None, nodes_to_exclude: Any = None,
+                   extra_options: Optional[Dict[str, Any]] = None) -> "StaticQuantConfig":
+    """The configuration of a model with QuantizeLinear and DequantizeLinear, for quantize. nodes_to_exclude: names, or a function of model and node. What
+    quantize_static leaves to Octet is left to it here. Raises octet.Error."""
+    del calibrate_args, weight_symmetric, keep_removable_activations, min_real_range
+    options = {**(extra_options or {}), "ActivationSymmetric": activation_symmetric, "TensorQuantOverrides": tensor_quant_overrides}
+    _extra(options)
+    return StaticQuantConfig(calibration_data_reader, calibrate_method, QuantFormat.QDQ, activation_type, weight_type, op_types_to_quantize, None,
+                             _chosen(nodes_to_exclude, model_input), per_channel, reduce_range, False, calibration_providers, options)
+
+
 def quantize_dynamic(model_input: Model, model_output: Union[str, "os.PathLike[str]"], op_types_to_quantize: Optional[Sequence[str]] = None,
                      per_channel: bool = False, reduce_range: bool = False, weight_type: Any = QuantType.QInt8,
                      nodes_to_quantize: Optional[Sequence[str]] = None, nodes_to_exclude: Optional[Sequence[str]] = None,
@@ -160,6 +185,7 @@ class StaticQuantConfig:
                  reduce_range: bool = False, use_external_data_format: bool = False, calibration_providers: Optional[Sequence[str]] = None,
                  extra_options: Optional[Dict[str, Any]] = None) -> None:
         self.arguments = {name: value for name, value in locals().items() if name != "self"}
+        vars(self).update(self.arguments)
 
 
 class DynamicQuantConfig:
@@ -169,6 +195,7 @@ class DynamicQuantConfig:
                  nodes_to_quantize: Optional[Sequence[str]] = None, nodes_to_exclude: Optional[Sequence[str]] = None, per_channel: bool = False,
                  reduce_range: bool = False, use_external_data_format: bool = False, extra_options: Optional[Dict[str, Any]] = None) -> None:
         self.arguments = {name: value for name, value in locals().items() if name != "self"}
+        vars(self).update(self.arguments)
 
 
 def quantize(model_input: Model, model_output: Union[str, "os.PathLike[str]"], quant_config: Union[StaticQuantConfig, DynamicQuantConfig]) -> Conversion:
