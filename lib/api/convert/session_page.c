@@ -26,6 +26,10 @@ static void put_nodes(oct_json *j, const oct_conversion *c)
         oct_session_reason(c->layers[i].d.why, &why);
         oct_json_open(j, NULL, '{');
         oct_report_layer(j, &c->layers[i], oct_buf_str(&why));
+        oct_json_open(j, "from", '[');
+        for (size_t k = 0; k < c->layers[i].n_from; k++)
+            oct_json_int(j, NULL, c->layers[i].from[k]);
+        oct_json_close(j);
         oct_json_close(j);
         oct_buf_free(&why);
     }

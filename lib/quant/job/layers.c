@@ -108,6 +108,34 @@ static oct_status list(const oct_qjob *j, const oct_graph *copy, oct_arena *aren
     return OCT_OK;
 }
 
+/* Finds which layers make the inputs of which, in the job's own graph. */
+static oct_status connect(const oct_qjob *j, const oct_graph *copy, oct_arena *arena, oct_layer *layers, size_t n,
+                          oct_err *err)
+{
+    int *of = oct_arena_alloc(arena, (copy->n_node + 1) * sizeof *of); /* [n_node]: the layer of a node; -1: none */
+    if (!of)
+        return oct_nomem(err);
+    for (size_t i = 0; i < copy->n_node; i++)
+        of[i] = -1;
+    for (size_t i = 0; i < n; i++)
+        if (layers[i].d.graph == j->g)
+            of[layers[i].d.node] = (int)i;
+    for (size_t i = 0; i < n; i++) {
+        oct_layer *l = &layers[i];
+        if (l->d.graph != j->g)
+            continue;
+        const oct_node *node = &copy->node[l->d.node];
+        if (!(l->from = oct_arena_alloc(arena, ((size_t)node->n_in + 1) * sizeof *l->from)))
+            return oct_nomem(err);
+        for (int k = 0; k < node->n_in; k++) {
+            const int made = node->in[k] >= 0 ? copy->value[node->in[k]].producer : -1;
+            if (made >= 0 && of[made] >= 0)
+                l->from[l->n_from++] = of[made];
+        }
+    }
+    return OCT_OK;
+}
+
 oct_status oct_layers_list(const oct_qjob *j, oct_arena *arena, oct_layer **layers, size_t *n, oct_err *err)
 {
     oct_graph *copy = NULL;
@@ -118,6 +146,8 @@ oct_status oct_layers_list(const oct_qjob *j, oct_arena *arena, oct_layer **laye
     if (s == OCT_OK) {
         oct_graph_prune(copy);
         s = list(j, copy, arena, *layers, n, err);
+        if (s == OCT_OK)
+            s = connect(j, copy, arena, *layers, *n, err);
     }
     oct_graph_destroy(copy);
     return s;

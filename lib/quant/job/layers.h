@@ -16,6 +16,8 @@ typedef struct oct_layer {
                      none */
     double loss;  /* share of the loss at the outputs that rounding its output and its weights causes; 0 if that was not
                      measured */
+    int *from;    /* [n_from]: places in the list of the layers that make its inputs; none inside bodies */
+    size_t n_from;
 } oct_layer;
 
 /* All layers of the job with their current decisions (before oct_qjob_decide: with the intended ones), in arena. A
