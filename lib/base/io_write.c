@@ -79,8 +79,12 @@ oct_status oct_place_find(oct_place *p, const char *path, oct_err *err)
     if (p->stream)
         return OCT_OK;
     const bool there = stat(path, &st) == 0;
-    if (there ? S_ISDIR(st.st_mode) : !p->path[p->folder])
-        return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(EISDIR));
+    if (there ? S_ISDIR(st.st_mode) : !p->path[p->folder]) {
+        oct_fail(err, OCT_EIO, "%s: %s", path, strerror(EISDIR));
+        if (there)
+            oct_hint(err, "name a file in it: %.300s%sNAME", path, path[strlen(path) - 1] == '/' ? "" : "/");
+        return OCT_EIO;
+    }
     if (there && S_ISSOCK(st.st_mode))
         return oct_fail(err, OCT_EIO, "%s: this is a socket, which has no name to write to", path);
     if (strlen(p->path + p->folder) > NAME_MAX)

@@ -44,9 +44,25 @@ static void say_found(const oct_folder_recipe *r, oct_buf *b)
             oct_buf_printf(b, "%s%s", k ? " or " : i ? " and " : "", r->found[i].v[k]);
 }
 
+/* A folder with files, and neither a model nor a configuration of one: of samples, most likely. */
+static bool has_no_model(const oct_folder *f)
+{
+    static const char *const kinds[] = { ".onnx", ".tflite", ".json" };
+    bool none = f->listing.n > 0;
+    for (size_t i = 0; i < f->listing.n; i++)
+        for (size_t k = 0; k < OCT_COUNT(kinds); k++)
+            none &= !oct_has_suffix(f->listing.v[i].path, kinds[k]);
+    return none;
+}
+
 static oct_status fits_none(const oct_folder *f, const oct_folder_recipe *asked, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
+    if (has_no_model(f)) {
+        oct_fail(err, OCT_EUSAGE, "%s: there is no .onnx model in this folder", f->listing.folder);
+        oct_hint(err, "samples are given with --data, behind the model: MODEL --data %.300s", f->listing.folder);
+        return OCT_EUSAGE;
+    }
     for (size_t i = 0; oct_folder_recipe_builtin(i, NULL) && !asked; i++) {
         oct_folder_recipe *r;
         if (oct_folder_recipe_open(oct_folder_recipe_builtin(i, NULL), &r, NULL) != OCT_OK)

@@ -75,8 +75,9 @@ static oct_status check_size(const target *t, int w, int h, oct_err *err)
         oct_hint(
             err,
             "add crop=%lldx%lld (centre), resize=%lldx%lld (stretch) or letterbox=%lldx%lld (pad, as for detectors) to "
-            "--preprocess",
-            (long long)mw, (long long)mh, (long long)mw, (long long)mh, (long long)mw, (long long)mh);
+            "--preprocess%s",
+            (long long)mw, (long long)mh, (long long)mw, (long long)mh, (long long)mw, (long long)mh,
+            mw == 224 && mh == 224 ? "; a preset, as imagenet, resizes and crops" : "");
     else
         oct_hint(err, "add resize=%lldx%lld (stretch), or resize= and crop=, to --preprocess", (long long)mw,
                  (long long)mh);
@@ -358,8 +359,14 @@ static oct_status check_shape(const target *t, const oct_array *a, oct_err *err)
              oct_dims_text(want, in->rank, in->dims));
     if (t->sound && t->steps->features)
         oct_hint(err, "the number behind log-mel=, fbank= or mfcc= is a dimension of the input");
+    else if (t->sound && in->rank > 0 && in->rank < 4 && in->dims[in->rank - 1] > 0)
+        oct_hint(err,
+                 "frame=%lld in --preprocess cuts recordings into windows of that length, and pads the last one; rate= "
+                 "resamples",
+                 (long long)in->dims[in->rank - 1]);
     else if (t->sound)
-        oct_hint(err, "frame= and hop= in --preprocess cut a recording into windows");
+        oct_hint(err, "frame= and hop= in --preprocess cut a recording into windows; log-mel=, fbank= and mfcc= make "
+                      "features of it");
     else if (in->rank == 4 && a->rank == 4)
         oct_hint(err, "resize= and crop= in --preprocess change height and width, layout= the order of dimensions");
     return OCT_EMALFORMED;
