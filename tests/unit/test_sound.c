@@ -448,7 +448,7 @@ TEST(faults)
                  "has 1 channel, and channel=1 is asked for");
     source_fails(DATA "mono16.wav", "hop=3", &wave2, 1, OCT_EUSAGE, "hop=3 without frame=");
     source_fails(DATA "mono16.wav", NULL, &(oct_input_desc){ "x", OCT_F32, 2, (int64_t[]){ 1, 512 } }, 1,
-                 OCT_EMALFORMED, "frame= and hop=");
+                 OCT_EMALFORMED, "frame=512 in --preprocess");
     source_fails(DATA "mono16.wav", "resize=8", &wave2, 1, OCT_EMALFORMED, "are for pictures");
     source_fails("testdata/data/x_f4.npy", "rate=8000", &(oct_input_desc){ "x", OCT_F32, 3, (int64_t[]){ -1, 3, 2 } },
                  1, OCT_EMALFORMED, "are for recordings");

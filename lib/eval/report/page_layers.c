@@ -253,3 +253,37 @@ void ev_put_layers(ev_page *p)
     }
     oct_free(rows);
 }
+
+/* ---- times ---- */
+
+typedef struct timed {
+    const oct_item *row;
+    double ms;
+    size_t at;
+} timed;
+
+static int by_time(const void *a, const void *b)
+{
+    const timed *x = a, *y = b;
+    const double p = isnan(x->ms) ? 0 : x->ms, q = isnan(y->ms) ? 0 : y->ms;
+    return p != q ? (p > q ? -1 : 1) : x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* The rows of the table, those that take longest first. */
+void ev_put_costs(ev_page *p)
+{
+    const oct_item *costs = oct_item_at(p->model, "costs");
+    timed *sorted = oct_calloc(oct_item_count(costs, "") + 1, sizeof *sorted);
+    ev_page in = *p;
+    size_t n = 0;
+    p->b->failed |= !sorted;
+    for (const oct_item *c = NULL; sorted && (c = oct_item_next(costs, c)); n++)
+        sorted[n] = (timed){ c, oct_item_number(c, "quant.ms"), n };
+    if (sorted)
+        qsort(sorted, n, sizeof *sorted, by_time);
+    for (size_t i = 0; i < n; i++) {
+        in.x = sorted[i].row;
+        ev_page_block(&in, "cost");
+    }
+    oct_free(sorted);
+}

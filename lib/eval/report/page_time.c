@@ -1,10 +1,7 @@
 /* Time and bytes layer by layer, with the float and the quantized model side by side. */
 #include "eval/report/page_int.h"
 
-#include "base/mem.h"
-
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool has_rows(const ev_page *p)
@@ -59,37 +56,6 @@ static void put_step(const ev_page *p, const oct_item *c, double at, double whol
 }
 
 /* Each layer begins where the previous one ends: float above, quantized below. */
-typedef struct timed {
-    const oct_item *row;
-    double ms;
-    size_t at;
-} timed;
-
-static int by_time(const void *a, const void *b)
-{
-    const timed *x = a, *y = b;
-    return x->ms != y->ms ? (x->ms > y->ms ? -1 : 1) : x->at < y->at ? -1 : x->at > y->at;
-}
-
-/* The rows of the table, those that take longest first. */
-void ev_put_costs(ev_page *p)
-{
-    const oct_item *costs = oct_item_at(p->model, "costs");
-    timed *sorted = oct_calloc(oct_item_count(costs, "") + 1, sizeof *sorted);
-    ev_page in = *p;
-    size_t n = 0;
-    p->b->failed |= !sorted;
-    for (const oct_item *c = NULL; sorted && (c = oct_item_next(costs, c)); n++)
-        sorted[n] = (timed){ c, time_of(c, "quant"), n };
-    if (sorted)
-        qsort(sorted, n, sizeof *sorted, by_time);
-    for (size_t i = 0; i < n; i++) {
-        in.x = sorted[i].row;
-        ev_page_block(&in, "cost");
-    }
-    oct_free(sorted);
-}
-
 void ev_put_fall(ev_page *p)
 {
     const oct_item *costs = oct_item_at(p->model, "costs");
