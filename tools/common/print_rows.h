@@ -15,6 +15,10 @@ typedef struct tool_column {
     tool_form form;           /* NULL: it is a text, on the left; others stand on the right, as numbers do */
     bool left;                /* this one does not */
 } tool_column;
+/* Prints the rows whose number at the path `by` is largest, largest first; *sum: of these. */
+enum { TOOL_LARGEST = 3 };
+oct_status tool_print_largest(const oct_item *list, const char *by, const tool_column *column, size_t n, double *sum,
+                              FILE *f, oct_err *err);
 /* Prints the first rows of a list, at most `most`. */
 oct_status tool_print_rows(const oct_item *list, size_t most, const tool_column *column, size_t n, FILE *f,
                            oct_err *err);

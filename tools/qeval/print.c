@@ -580,6 +580,47 @@ static const char *faster_cell(char dst[TOOL_CELL], const oct_item *row, const c
     return number_cell(dst, "%.2f", oct_item_number(row, path));
 }
 
+/* "9 more, 21 % of the time: -v lists all" */
+static void print_others(const oct_item *list, const char *by, double sum, FILE *f)
+{
+    char share[TOOL_CELL];
+    double all = 0;
+    for (const oct_item *row = NULL; (row = oct_item_next(list, row));) {
+        const double ms = oct_item_number(row, by);
+        all += isnan(ms) ? 0 : ms;
+    }
+    const size_t n = oct_item_count(list, "");
+    if (n > TOOL_LARGEST)
+        oct_print(f, "%zu more, %s of the time: -v lists all, with kernels\n", n - TOOL_LARGEST,
+                  all > 0 ? oct_fmt_percent(share, (all - sum) / all) : "an unknown part");
+}
+
+/* What takes longest, for a screen. */
+static oct_status print_slowest(const oct_item *report, const oct_item *model, FILE *f, oct_err *err)
+{
+    static const tool_column layer[] = { { "layer", "name", NULL },          { "op", "op", NULL },
+                                         { "scheme", "quant.scheme", NULL }, { "float", "float", time_cell },
+                                         { "quant", "quant", time_cell },    { "faster", "faster", faster_cell } },
+                             step[] = { { "step", "name", NULL },
+                                        { "op", "op", NULL },
+                                        { "scheme", "scheme", NULL },
+                                        { "time", "", time_cell },
+                                        { "share", "share", tool_share_cell } };
+    const oct_item *costs = oct_item_at(model, "costs"), *steps = oct_item_at(model, "profile");
+    double sum = 0;
+    if (oct_item_count(costs, "")) {
+        oct_print(f, "slowest layers of %s beside those of %s\n", name_of(model),
+                  name_of(oct_item_at(report, "float")));
+        OCT_TRY(tool_print_largest(costs, "quant.ms", layer, OCT_COUNT(layer), &sum, f, err));
+        print_others(costs, "quant.ms", sum, f);
+    } else if (oct_item_count(steps, "")) {
+        oct_print(f, "\nslowest steps of %s\n", name_of(model));
+        OCT_TRY(tool_print_largest(steps, "ms", step, OCT_COUNT(step), &sum, f, err));
+        print_others(steps, "ms", sum, f);
+    }
+    return OCT_OK;
+}
+
 static oct_status print_costs(const oct_item *report, const oct_item *model, bool all, FILE *f, oct_err *err)
 {
     static const tool_column column[] = { { "layer", "name", NULL },
@@ -732,16 +773,19 @@ oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, bool
         if (all_layers || every)
             OCT_TRY(print_layers(report, oct_item_of(models, k), all_layers, !every && oct_term_width(f), f, err));
     }
-    if (!all_layers && !every)
+    const bool brief = steps && !every && !all_layers && oct_term_width(f);
+    if (!all_layers && !every && !brief)
         print_worst_layers(report, f);
     for (size_t k = 0; k < n; k++)
         OCT_TRY(print_device(report, oct_item_of(models, k), all_layers || every, f, err));
     for (size_t k = n > 1 ? 1 : 0; k < n; k++)
         OCT_TRY(qeval_print_classes(report, oct_item_of(models, k), f, err));
     OCT_TRY(print_sweep(report, f, err));
-    for (size_t k = 1; steps && k < n; k++)
+    for (size_t k = n > 1; brief && k < n; k++)
+        OCT_TRY(print_slowest(report, oct_item_of(models, k), f, err));
+    for (size_t k = 1; steps && !brief && k < n; k++)
         OCT_TRY(print_costs(report, oct_item_of(models, k), all_layers, f, err));
-    for (size_t k = 0; steps && k < n; k++)
+    for (size_t k = 0; steps && !brief && k < n; k++)
         OCT_TRY(print_steps(oct_item_of(models, k), all_layers || n == 1, f, err));
     if (oct_item_is_any(oct_item_at(report, "float.latency_ms")) || oct_item_at(report, "sweep") ||
         (steps && oct_item_at(oct_item_of(models, 0), "profile"))) {
