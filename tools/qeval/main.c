@@ -250,7 +250,7 @@ int qeval_main(int argc, char **argv)
         TOOL_OPT_LABELS(&a.data),
         OPT_INT(
             0, "batch", &a.x.batch, 1, 4096,
-            "samples at a time; only results of dynamically quantized models depend on it [default: 1; with --outputs 8, or 1 for such models]"),
+            "samples at a time; results depend on it only if the model quantizes dynamically, or mixes the samples of a batch [default: 1]"),
         OPT_ENUM(
             0, "compute", &a.x.compute, compute_name,
             "also run the float model in this type, and compare it like a quantized one; with --outputs, in place of float32"),
