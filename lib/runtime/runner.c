@@ -1,6 +1,7 @@
 /* Plans kept by input shape; feeding a model. */
 #include "runtime/runner.h"
 
+#include "ops/core/tested_nan.h"
 #include "runtime/model_inputs.h"
 #include "runtime/plan_int.h"
 
@@ -107,8 +108,6 @@ const oct_plan *oct_runner_kept(const oct_runner *r, size_t i)
 
 /* ---- inputs ---- */
 
-enum { MOST_READERS = 64 };
-
 /* Takes over what another graph fixes. */
 static void merge_dims(int64_t *dims, int rank, const oct_value *v)
 {
@@ -122,22 +121,6 @@ static void merge_dims(int64_t *dims, int rank, const oct_value *v)
 static bool is_read(const oct_value *v)
 {
     return v->n_uses > 0 || v->is_output || v->dtype == OCT_STRING;
-}
-
-/* Whether all that reads a value, or what only moves its elements, takes NaN. *left bounds how many values are looked
- * at; at 0 the answer is no. */
-static bool takes_nan(const oct_graph *g, int v, int *left)
-{
-    const oct_value *x = &g->value[v];
-    bool all = x->n_uses > 0 && !x->is_output && (*left)-- > 0;
-    for (size_t i = 0; i < x->n_uses && all; i++) {
-        const oct_use u = x->uses[i];
-        const oct_op *op = u.slot >= 0 ? oct_op_of(g, u.node) : NULL;
-        all = op && (op->takes_nan || op->alias || op->moves || op->quant == OCT_QUANT_JOIN);
-        for (int k = 0; all && !op->takes_nan && k < g->node[u.node].n_out; k++)
-            all = g->node[u.node].out[k] < 0 || takes_nan(g, g->node[u.node].out[k], left);
-    }
-    return all;
 }
 
 /* Whether a word occurs in a name. */
@@ -179,8 +162,7 @@ oct_status oct_inputs_describe(const oct_graph *const *g, size_t n, oct_arena *a
         for (int k = 0; k < v->shape.rank; k++)
             dims[k] = v->shape.d[k].n;
         bool read = is_read(v);
-        int left = MOST_READERS;
-        const bool nan = v->dtype == OCT_F32 && takes_nan(g[0], g[0]->input[i], &left);
+        const bool nan = v->dtype == OCT_F32 && oct_tests_nan(g[0], g[0]->input[i]);
         for (size_t m = 1; m < n; m++) {
             int at = oct_graph_find(g[m], v->name);
             if (at < 0 && i < g[m]->n_input)

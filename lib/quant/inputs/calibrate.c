@@ -2,9 +2,11 @@
 #include "quant/inputs/calibrate.h"
 
 #include "base/pool.h"
+#include "ops/core/tested_nan.h"
 #include "runtime/runnable.h"
 #include "runtime/runner.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -22,6 +24,7 @@ typedef struct shared {
     const oct_graph *g, *part; /* part: the part of g that can be run; NULL: all of g */
     oct_source *src;
     const oct_calibrate_opts *opts;
+    bool *tests_nan; /* [opts->n] */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool ended; /* set at the end of the samples, and after a failure */
@@ -96,6 +99,13 @@ static oct_status take_values(worker *w, size_t i, const oct_operand *x, const f
     return axis ? channels(w->to->tensor[i], x, v, rows, axis, o->all_positions, err) : OCT_OK;
 }
 
+/* NaN that the model tests for counts as infinities do, which no range includes. */
+static void count_apart(float *v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        v[i] = isnan(v[i]) ? INFINITY : v[i];
+}
+
 static oct_status observe(void *arg, size_t i, const oct_operand *x, oct_err *err)
 {
     worker *w = arg;
@@ -104,8 +114,11 @@ static oct_status observe(void *arg, size_t i, const oct_operand *x, oct_err *er
     oct_operand as_it_lies =
         *x; /* converted element by element in the order of the layout; float32 is read in the same order */
     as_it_lies.layout = OCT_LAYOUT_PLAIN;
-    float *made = x->dtype == OCT_F32 ? NULL : oct_alloc((size_t)x->count * sizeof *made);
-    oct_status s = x->dtype == OCT_F32 ? OCT_OK : made ? oct_operand_to_f32(&as_it_lies, made, err) : oct_nomem(err);
+    const bool as_is = x->dtype == OCT_F32 && !w->s->tests_nan[i];
+    float *made = as_is ? NULL : oct_alloc((size_t)x->count * sizeof *made);
+    oct_status s = as_is ? OCT_OK : made ? oct_operand_to_f32(&as_it_lies, made, err) : oct_nomem(err);
+    if (s == OCT_OK && w->s->tests_nan[i])
+        count_apart(made, x->count);
     if (s == OCT_OK) {
         pthread_mutex_lock(&w->to->lock[i % LOCKS]);
         s = take_values(w, i, x, made ? made : x->data, err);
@@ -247,6 +260,17 @@ static void free_tally(tally *t)
         pthread_mutex_destroy(&t->lock[i]);
 }
 
+static oct_status find_tested(shared *s, oct_arena *a, oct_err *err)
+{
+    if (!(s->tests_nan = oct_arena_calloc(a, s->opts->n + 1, sizeof *s->tests_nan)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < s->opts->n; i++) {
+        const int v = oct_graph_find(s->g, s->opts->values[i]);
+        s->tests_nan[i] = v >= 0 && oct_tests_nan(s->g, v);
+    }
+    return OCT_OK;
+}
+
 static oct_status open_tallies(shared *s, size_t threads, oct_arena *a, oct_err *err)
 {
     const oct_calibrate_opts *o = s->opts;
@@ -296,6 +320,8 @@ static oct_status calibrate(const oct_graph *g, const oct_graph *part, oct_sourc
         s.total = 0;
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.changed, NULL);
+    if (st == OCT_OK)
+        st = find_tested(&s, a, err);
     if (st == OCT_OK)
         st = open_tallies(&s, n, a, err);
     for (size_t i = 0; st == OCT_OK && i < n; i++)

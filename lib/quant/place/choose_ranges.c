@@ -1,5 +1,6 @@
 /* Chooses quantization parameters from statistics. */
 #include "eval/metrics/summary.h"
+#include "ops/core/tested_nan.h"
 #include "quant/job/records.h"
 #include "quant/place/place.h"
 
@@ -7,14 +8,14 @@
 
 /* Keeps a node from forms that need the range of a value. A product may still quantize its input at run time, unless a
  * person removed the value from the table. */
-static oct_status give_up_node(oct_qjob *j, int node, bool taken_out, oct_err *err)
+static oct_status give_up_node(oct_qjob *j, int node, bool taken_out, const char *why, oct_err *err)
 {
     const bool may_be_dynamic = oct_is_product(j, node) && !taken_out;
     return oct_constrain(&j->constraints,
                          &(oct_constraint){ .kind = may_be_dynamic ? OCT_CONSTRAINT_NO_RANGES : OCT_CONSTRAINT_FLOAT,
                                             .from = OCT_FROM_STATISTICS,
                                             .node = node,
-                                            .why = "a tensor has no statistics in the calibration table" },
+                                            .why = why },
                          err);
 }
 
@@ -23,17 +24,19 @@ static oct_status give_up_node(oct_qjob *j, int node, bool taken_out, oct_err *e
 static oct_status give_up(oct_qjob *j, int value, bool taken_out, oct_err *err)
 {
     const oct_value *v = &j->g->value[value];
+    const char *why = oct_tests_nan(j->g, value) ? "the model tests a tensor for NaN, and integers have none"
+                                                 : "a tensor has no statistics in the calibration table";
     const int p = oct_maker_node(j, value);
     bool any = false;
     for (size_t i = 0; i < v->n_uses; i++)
         if (oct_is_static(j, v->uses[i].node) || j->node[v->uses[i].node].rounds) {
-            OCT_TRY(give_up_node(j, v->uses[i].node, taken_out, err));
+            OCT_TRY(give_up_node(j, v->uses[i].node, taken_out, why, err));
             any = true;
         }
     const bool needs = p >= 0 && (!oct_is_product(j, p) || oct_target_needs_output(j->opts.target, j->g->node[p].op,
                                                                                    j->g->node[p].out[0] != value));
     if (p >= 0 && (taken_out || !any || (needs && oct_makes_quantized(j, p))))
-        return give_up_node(j, p, taken_out, err);
+        return give_up_node(j, p, taken_out, why, err);
     return OCT_OK;
 }
 
@@ -81,8 +84,8 @@ static void tell_misfits(oct_qjob *j, const oct_calib *c, int root, const pins *
 }
 
 /* Merges the statistics of all values that share their parameters. Values that are only moved are the same numbers
- * again, and change no range. *missing: a value without statistics that no pinned range replaces, or that was removed;
- * or -1. *whole: all have statistics. */
+ * again, and change no range. *missing: a value without statistics that no pinned range replaces, that was removed or
+ * that the model tests for NaN; or -1. *whole: all have statistics. */
 static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, bool pinned, oct_stats *s, bool *whole,
                               int *missing, oct_err *err)
 {
@@ -95,7 +98,7 @@ static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, b
             continue;
         }
         const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, v)) : NULL;
-        const bool none = !t || oct_stats_finite(&t->stats) == 0;
+        const bool none = !t || oct_stats_finite(&t->stats) == 0 || oct_tests_nan(j->g, v);
         if ((t && t->off) || (none && !pinned)) {
             *missing = v;
             return OCT_OK;
