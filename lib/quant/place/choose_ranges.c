@@ -318,6 +318,56 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
     return st;
 }
 
+/* ---- addends ---- */
+
+/* Runtimes add in float32, or in fixed point, in steps of the sum. An addend with steps so much larger leaves nothing
+ * of the others: masks of attention add 0 or the lowest float. Numbers far beyond the range of the sum are as good as
+ * the nearest ones that take it to its end. */
+#define MOST_STEPS 4096.0f /* of the sum in one of an addend; more are reduced to */
+#define FAIR_STEPS 256.0f
+
+/* The least scale of the quantized sums that read the values of a root; 0: something else reads them, or no such sum.
+ */
+static float least_sum(const oct_qjob *j, int root)
+{
+    float least = 0;
+    for (int v = root; v >= 0; v = j->value[v].next) {
+        const oct_value *x = &j->g->value[v];
+        for (size_t i = 0; i < x->n_uses; i++) {
+            const oct_use u = x->uses[i];
+            const oct_op *op = u.slot >= 0 ? oct_op_of(j->g, u.node) : NULL;
+            const int out = op ? j->g->node[u.node].out[0] : -1;
+            const bool moved = out >= 0 && (size_t)out < j->n_values && oct_params_root(j, out) == root;
+            const int sum = op && op->adds && oct_is_static(j, u.node) ? oct_quantized_output(j, u.node) : -1;
+            const oct_quant *y = sum >= 0 ? oct_quant_of(j, oct_params_root(j, sum)) : NULL;
+            if (x->is_output || !op || (!moved && !op->adds))
+                return 0;
+            if (y && (least == 0 || y->scale[0] < least))
+                least = y->scale[0];
+        }
+    }
+    return least;
+}
+
+/* Limits the range of values that are only added, and are out of all proportion to the sums. */
+static oct_status fit_addends(oct_qjob *j, const oct_calib *c, int root, oct_err *err)
+{
+    const oct_quant *q = j->value[root].quant;
+    const float sum = q && !given_params(j, root) && !find_pins(j, c, root).any ? least_sum(j, root) : 0;
+    oct_qrange g;
+    oct_selection sel = { .mse = NAN, .signal = NAN };
+    if (sum == 0 || q->scale[0] <= MOST_STEPS * sum)
+        return OCT_OK;
+    OCT_TRY(oct_qrange_of(q->dtype, j->value[root].symmetric, &g, err));
+    const float most = FAIR_STEPS * sum * (float)(g.qmax - g.qmin);
+    sel.range = (oct_range){ fmaxf((float)(g.qmin - q->zp[0]) * q->scale[0], -most),
+                             fminf((float)(g.qmax - q->zp[0]) * q->scale[0], most) };
+    sel.q = oct_qparams_from_range(sel.range, g);
+    if (oct_target_rules_of(j->opts.target)->powers_of_two)
+        OCT_TRY(round_scale(NULL, false, g, &sel, err));
+    return set_parameters(j, root, q->dtype, &sel, j->value[root].observer, err);
+}
+
 oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
 {
     *changed = false;
@@ -325,5 +375,8 @@ oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oc
         if (j->value[v].wanted && j->value[v].same == (int)v)
             OCT_TRY_WITHIN(choose(j, c, (int)v, changed, err), err, "value '%s'", j->g->value[v].name);
     }
+    for (size_t v = 0; v < j->n_values && !*changed; v++)
+        if (j->value[v].wanted && j->value[v].same == (int)v)
+            OCT_TRY(fit_addends(j, c, (int)v, err));
     return OCT_OK;
 }
