@@ -113,6 +113,9 @@ const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node
 /* The reason why the target has no operator of this node's domain and type, as far as its file and the schemas of
  * operators tell; NULL: it has one. */
 const char *oct_target_lacks(const oct_target *t, const oct_graph *g, int node);
+/* The reason why a node of the float graph g must not run on integers with given ranges, although the target has it: a
+ * trap that the target file names. NULL: it may. */
+const char *oct_target_no_static(const oct_target *t, const oct_graph *g, int node);
 /* The reason why the target does not load a node of g with weights stored in 8 bits, in a model that quantizes
  * activations: a trap that the target file names. NULL: it loads it. */
 const char *oct_target_no_stored(const oct_target *t, const oct_graph *g, int node);

@@ -144,6 +144,67 @@ static bool is_gemm_of_other_bias(const oct_graph *g, const oct_node *n)
     return oct_is_op(n, "Gemm") && x && w && b && oct_linear_type(g, b) == OCT_S32 && !oct_linear_fits_bias(g, x, w, b);
 }
 
+/* Whether a Resize makes something smaller by cubic interpolation over few points (without antialias). */
+static bool shrinks_cubic(const oct_graph *g, const oct_node *n)
+{
+    if (!oct_is_op(n, "Resize") || strcmp(oct_node_str(n, "mode", "nearest"), "cubic") != 0 ||
+        oct_node_int(n, "antialias", 0))
+        return false;
+    const oct_tensor *scales = oct_node_constant(g, n, 2);
+    const oct_shape *x = &g->value[n->in[0]].shape, *y = &g->value[n->out[0]].shape;
+    bool less = false;
+    for (int64_t i = 0; scales && scales->dtype == OCT_F32 && i < scales->count; i++)
+        less |= ((const float *)scales->data)[i] < 1;
+    for (int k = 0; k < x->rank && x->rank == y->rank; k++)
+        less |= x->d[k].n >= 0 && y->d[k].n >= 0 && y->d[k].n < x->d[k].n;
+    return less;
+}
+
+/* Whether a graph, or one around it, quantizes activations. */
+static bool has_quantizer(const oct_graph *g)
+{
+    bool any = false;
+    for (; g && !any; g = g->outer)
+        for (size_t i = 0; i < g->n_order && !any; i++)
+            any = strcmp(g->node[g->order[i]].op, "QuantizeLinear") == 0;
+    return any;
+}
+
+/* What a walk along the readers of a value looks for. */
+typedef struct conv_chain {
+    bool shrunk;    /* a cubic Resize to less was passed */
+    bool quantized; /* a quantizer was passed after that, or need not be */
+} conv_chain;
+
+/* Whether the nodes between a Conv on integers and the next one have such a Resize among them. Nothing else that needs
+ * the channels where they are may be between. */
+static bool reaches_conv(const oct_graph *g, int value, conv_chain c, int depth)
+{
+    enum { DEEPEST = 12 };
+    const oct_value *v = &g->value[value];
+    for (size_t i = 0; i < v->n_uses; i++) {
+        const oct_node *n = &g->node[v->uses[i].node];
+        const oct_op *op = v->uses[i].slot >= 0 ? oct_op_of(g, v->uses[i].node) : NULL;
+        if (c.shrunk && c.quantized && v->uses[i].slot == 0 && oct_is_op(n, "Conv"))
+            return true;
+        const bool stops = !op || op->quant == OCT_QUANT_WEIGHTED || (op->alias && !oct_is_op(n, "Identity"));
+        conv_chain next = c;
+        next.shrunk |= v->uses[i].slot == 0 && shrinks_cubic(g, n);
+        next.quantized |= next.shrunk && oct_linear_is(g, n, "QuantizeLinear");
+        for (int k = 0; k < n->n_out && !stops && depth < DEEPEST; k++)
+            if (n->out[k] >= 0 && reaches_conv(g, n->out[k], next, depth + 1))
+                return true;
+    }
+    return false;
+}
+
+/* A Conv with such a Resize and another Conv behind it. In a file that is quantized both are on integers. */
+static bool is_conv_of_cubic(const oct_graph *g, const oct_node *n)
+{
+    return oct_is_op(n, "Conv") && n->out[0] >= 0 &&
+           reaches_conv(g, n->out[0], (conv_chain){ .quantized = !has_quantizer(g) }, 0);
+}
+
 static bool is_state_layer(const oct_node *n)
 {
     return !n->domain[0] && (strcmp(n->op, "LSTM") == 0 || strcmp(n->op, "GRU") == 0);
@@ -170,16 +231,6 @@ static bool is_dequantized(const oct_graph *g, int value)
     const oct_node *n = maker_of(g, value);
     return is_made_real(g, value) ||
            (n && strcmp(n->op, "Mul") == 0 && n->n_in == 2 && (is_made_real(g, n->in[0]) || is_made_real(g, n->in[1])));
-}
-
-/* Whether a graph, or one around it, quantizes activations. */
-static bool has_quantizer(const oct_graph *g)
-{
-    bool any = false;
-    for (; g && !any; g = g->outer)
-        for (size_t i = 0; i < g->n_order && !any; i++)
-            any = strcmp(g->node[g->order[i]].op, "QuantizeLinear") == 0;
-    return any;
 }
 
 static bool is_dequantized_state(const oct_graph *g, const oct_node *n)
@@ -222,6 +273,14 @@ const char *oct_target_trap(const oct_target *t, const oct_graph *g, int node)
 {
     for (size_t i = 0; i < OCT_COUNT(all); i++)
         if (all[i].half && t->traps >> i & 1 && all[i].is(g, &g->node[node]))
+            return all[i].why;
+    return NULL;
+}
+
+const char *oct_target_no_static(const oct_target *t, const oct_graph *g, int node)
+{
+    for (size_t i = 0; i < OCT_COUNT(all); i++)
+        if (all[i].integer && t->traps >> i & 1 && all[i].is(g, &g->node[node]))
             return all[i].why;
     return NULL;
 }

@@ -195,6 +195,40 @@ def check_biases(args, folder):
     return ok
 
 
+def cubic_behind_conv(path, by):
+    """Two Convs on integers and a cubic Resize between them: where it makes less, lib/targets/traps.inc calls it cubic-behind-conv."""
+    rng = np.random.default_rng(7)
+    constants = {"s": np.float32(0.02), "z": np.uint8(120), "w": rng.integers(-127, 128, (4, 4, 3, 3)).astype(np.int8), "sw": np.float32(0.005), "zw": np.int8(0),
+                 "by": np.array([1, 1, by, by], np.float32)}
+    nodes = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["a"]), helper.make_node("DequantizeLinear", ["a", "s", "z"], ["xd"]),
+             helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["wd"]), helper.make_node("Conv", ["xd", "wd"], ["c"], name="conv", pads=[1] * 4),
+             helper.make_node("QuantizeLinear", ["c", "s", "z"], ["q"]), helper.make_node("DequantizeLinear", ["q", "s", "z"], ["cd"]),
+             helper.make_node("Resize", ["cd", "", "by"], ["r"], mode="cubic"), helper.make_node("QuantizeLinear", ["r", "s", "z"], ["rq"]),
+             helper.make_node("DequantizeLinear", ["rq", "s", "z"], ["rd"]), helper.make_node("Conv", ["rd", "wd"], ["d"], name="next", pads=[1] * 4),
+             helper.make_node("QuantizeLinear", ["d", "s", "z"], ["dq"]), helper.make_node("DequantizeLinear", ["dq", "s", "z"], ["y"])]
+    size = int(8 * by)
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 8, 8])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, size, size])], [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    return path
+
+
+def check_cubic(args, folder):
+    """Whether ONNX Runtime refuses a cubic Resize to less behind a Conv on integers, and only that, and lint says so."""
+    found = {}
+    for by in (2, 0.5):
+        path = cubic_behind_conv(folder / "trap.onnx", by)
+        try:
+            peer.session(path)
+            loads = True
+        except Exception:
+            loads = False
+        found[by] = loads, [t["node"] for t in lint(args, path, folder)["traps"]]
+    ok = found == {2: (True, []), 0.5: (False, ["conv"])}
+    print(f"{'ok' if ok else 'FAILED'}  cubic-behind-conv: by the factor of the size (loads, lint names): {found}")
+    return ok
+
+
 def dequantized_states(path, quantizer):
     """A GRU by matrices of 8 bits; quantizer: with one behind it, which lib/targets/traps.inc calls dequantized-states."""
     rng, constants, nodes = np.random.default_rng(5), {"s": np.float32(0.02), "zs": np.int8(0), "zy": np.uint8(128)}, []
@@ -315,7 +349,7 @@ def main():
         work = Path(folder) / "models"
         work.mkdir()
         them = [m for m in models(args, work) if not args.only or any(fnmatch(m.name, g) for g in args.only)]
-        ok = check_traps(args, Path(folder)) & check_biases(args, Path(folder))
+        ok = check_traps(args, Path(folder)) & check_biases(args, Path(folder)) & check_cubic(args, Path(folder))
         ok &= "openvino" not in runtimes or (check_openvino_traps(args, Path(folder)) & check_states(args, Path(folder)))
         ok &= not runtimes or check_all(args, runtimes, them)
     return 77 if not runtimes else 0 if ok else 1

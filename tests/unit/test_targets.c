@@ -367,7 +367,7 @@ TEST(faults_name_place_and_remedy)
           "one of name, summary, also, inherits, types, pair-sums, bfloat16, quantized, computes, trap, dequantizing, signs, keeps, activations, biases, scales, shapes, placement, "
           "quantizers, dequantizers, batchnorm, attributes, com.microsoft, onnxruntime, device, scale, costs, cost, op" },
         { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'",
-          "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, gemm-bias, qlinear-channels, qlinear-unknown, quantized-extremes, dequantized-states" },
+          "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, gemm-bias, cubic-behind-conv, qlinear-channels, qlinear-unknown, quantized-extremes, dequantized-states" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
         { "name a/b", "t:1:7: a name is of letters, digits, '-', '.' and '_'", "" },

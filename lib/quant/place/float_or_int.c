@@ -118,6 +118,8 @@ static void choose_product(oct_qjob *j, int id)
                               : row->scheme == OCT_SCHEME_STATIC && !data ? OCT_SCHEME_DYNAMIC
                                                                           : row->scheme;
     const char *why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : no_product(j, id);
+    if (!why && scheme == OCT_SCHEME_STATIC)
+        why = oct_target_no_static(j->opts.target, j->g, id);
     if (!why && row->block && scheme != OCT_SCHEME_WEIGHT_ONLY)
         why = "weights in blocks are for the scheme weight-only";
     if (!why && !half && oct_layer_weights(j->g, id) &&
