@@ -23,7 +23,8 @@ void oct_answer_item(oct_json *j, const char *about, oct_buf *text, oct_buf *com
 /* The words that stand for files which are not known begin one of the command. */
 static bool is_complete(const char *command)
 {
-    static const char *const words[] = { " PHOTOS/", " SAMPLES.np", " TRUTH.json", " PARTS", " WHOLE.calib" };
+    static const char *const words[] = { " PHOTOS/", " SAMPLES.np",  " TRUTH.json",
+                                         " PARTS",   " WHOLE.calib", " --runner COMMAND" };
     for (size_t i = 0; i < OCT_COUNT(words); i++)
         if (strstr(command, words[i]))
             return false;

@@ -203,6 +203,19 @@ def check_samples_apart(c):
     c.hold("samples apart: outputs of each", got.shape == want.shape and np.abs(got - want).max() < 1e-5, f"{list(got.shape)}, expected {list(want.shape)}")
 
 
+def check_foreign(c):
+    """A model with an operator that Octet does not have: the comparison that is proposed is for another runtime, not one that fails."""
+    n, model = Net(9), c.folder / "foreign.onnx"
+    y = n.node("Relu", [n.conv("x", 3, 8, "one")], "active")
+    y = n.node("SparseToDenseMatMul", [n.node("Flatten", [y], "flat"), n.value(n.rng.standard_normal((200, 4)).astype(F))], "joined", domain="com.microsoft")
+    n.linear(y, 4, 4, "y")
+    n.save(model, [("x", FLOAT, [1, 3, 5, 5])], [("y", FLOAT, [1, 4])], domains=("com.microsoft",))
+    data = save(c.folder / "foreign", [{"x": vectors(n.rng, 1, 3, 5, 5)} for _ in range(CALIBRATE)])
+    for more in ((), ("--data", data)):
+        (then,) = [s for s in c.convert(model, c.folder / "out.onnx", *more)["next"] if s["about"] == "next"]
+        c.hold(f"foreign {len(more)}: what is proposed", then["command"].endswith(" --runner COMMAND") and not then["complete"], then)
+
+
 def main():
     parser = options(__doc__)
     parser.add_argument("names", nargs="*", help="only these")
@@ -212,6 +225,7 @@ def main():
             check_case(c, name)
         if not args.names:
             check_samples_apart(c)
+            check_foreign(c)
         return c.finish()
 
 

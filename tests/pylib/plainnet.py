@@ -20,11 +20,12 @@ class Nodes:
         self.nodes.append(helper.make_node(op, inputs, outs, name=name or f"{op}_{outs[0]}", **attributes))
         return out
 
-    def save(self, path, inputs, outputs, opset=17):
+    def save(self, path, inputs, outputs, opset=17, domains=()):
         """Inputs and outputs: (name, type, shape)."""
         ends = [[helper.make_tensor_value_info(*x) for x in end] for end in (inputs, outputs)]
         g = helper.make_graph(self.nodes, "made", *ends, self.inits)
-        onnx.save(helper.make_model(g, ir_version=8, opset_imports=[helper.make_opsetid("", opset)]), path)
+        imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
+        onnx.save(helper.make_model(g, ir_version=8, opset_imports=imports), path)
 
 
 class Net(Nodes):

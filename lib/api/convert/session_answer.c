@@ -6,6 +6,7 @@
 #include "base/number_text.h"
 #include "base/utf8.h"
 #include "eval/metrics/metric.h"
+#include "runtime/runnable.h"
 
 #include <math.h>
 #include <string.h>
@@ -481,9 +482,13 @@ static void put_next(answer *a)
         oct_buf_puts(&a->text, "To convert:");
         put_conversion(a, &s->x);
     } else {
-        oct_buf_puts(&a->text, s->src ? "To compare both models, better on other samples than these:"
-                                      : "To compare both models on samples of yours:");
+        const bool runs = oct_runnable_whole(s->c.m->graph);
+        oct_buf_puts(&a->text, !runs    ? "To compare both models by a command of a runtime that has their operators:"
+                               : s->src ? "To compare both models, better on other samples than these:"
+                                        : "To compare both models on samples of yours:");
         oct_guess_comparison(s, &a->command);
+        if (!runs)
+            oct_buf_puts(&a->command, " --runner COMMAND");
     }
     end_item(a, "next");
 }
