@@ -24,8 +24,9 @@ static oct_status give_up_node(oct_qjob *j, int node, bool taken_out, const char
 static oct_status give_up(oct_qjob *j, int value, bool taken_out, oct_err *err)
 {
     const oct_value *v = &j->g->value[value];
-    const char *why = oct_tests_nan(j->g, value) ? "the model tests a tensor for NaN, and integers have none"
-                                                 : "a tensor has no statistics in the calibration table";
+    const char *why = v->constant                  ? "a constant is infinite, which integers are not"
+                      : oct_tests_nan(j->g, value) ? "the model tests a tensor for NaN, and integers have none"
+                                                   : "a tensor has no statistics in the calibration table";
     const int p = oct_maker_node(j, value);
     bool any = false;
     for (size_t i = 0; i < v->n_uses; i++)
@@ -84,8 +85,8 @@ static void tell_misfits(oct_qjob *j, const oct_calib *c, int root, const pins *
 }
 
 /* Merges the statistics of all values that share their parameters. Values that are only moved are the same numbers
- * again, and change no range. *missing: a value without statistics that no pinned range replaces, that was removed or
- * that the model tests for NaN; or -1. *whole: all have statistics. */
+ * again, and change no range. *missing: a value without statistics that no pinned range replaces, that was removed,
+ * that the model tests for NaN or that is an infinite constant; or -1. *whole: all have statistics. */
 static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, bool pinned, oct_stats *s, bool *whole,
                               int *missing, oct_err *err)
 {
@@ -94,7 +95,12 @@ static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, b
     for (int v = root; v >= 0; v = j->value[v].next) {
         const oct_tensor *constant = j->g->value[v].constant;
         if (constant) {
+            const uint64_t infinite = s->inf[0] + s->inf[1];
             OCT_TRY(oct_stats_update(s, constant->data, (size_t)constant->count, err));
+            if (s->inf[0] + s->inf[1] > infinite) {
+                *missing = v;
+                return OCT_OK;
+            }
             continue;
         }
         const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, v)) : NULL;
@@ -318,17 +324,19 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
     return st;
 }
 
-/* ---- addends ---- */
+/* ---- addends and factors ---- */
 
-/* Runtimes add in float32, or in fixed point, in steps of the sum. An addend with steps so much larger leaves nothing
- * of the others: masks of attention add 0 or the lowest float. Numbers far beyond the range of the sum are as good as
- * the nearest ones that take it to its end. */
-#define MOST_STEPS 4096.0f /* of the sum in one of an addend; more are reduced to */
+/* Masks of attention are the lowest float, or its product with 0 and 1, added to scores. Quantized with steps of 1e36
+ * they leave nothing of the scores: runtimes add and multiply in float32, or in fixed point, in steps of the result.
+ * But numbers far beyond those that take the result to the end of its range are as good as these. */
+#define MOST_STEPS 4096.0f /* of what is needed in one; more are reduced to */
 #define FAIR_STEPS 256.0f
 
-/* The least scale of the quantized sums that read the values of a root; 0: something else reads them, or no such sum.
- */
-static float least_sum(const oct_qjob *j, int root)
+typedef enum partner { ADDENDS, FACTORS } partner;
+
+/* The least of what the nodes that read the values of a root take: the step of a sum, or the range of a product for one
+ * step of the other factor. 0: something else reads them, or no such node runs on integers. */
+static float least_need(const oct_qjob *j, int root, partner what)
 {
     float least = 0;
     for (int v = root; v >= 0; v = j->value[v].next) {
@@ -336,30 +344,39 @@ static float least_sum(const oct_qjob *j, int root)
         for (size_t i = 0; i < x->n_uses; i++) {
             const oct_use u = x->uses[i];
             const oct_op *op = u.slot >= 0 ? oct_op_of(j->g, u.node) : NULL;
-            const int out = op ? j->g->node[u.node].out[0] : -1;
-            const bool moved = out >= 0 && (size_t)out < j->n_values && oct_params_root(j, out) == root;
-            const int sum = op && op->adds && oct_is_static(j, u.node) ? oct_quantized_output(j, u.node) : -1;
-            const oct_quant *y = sum >= 0 ? oct_quant_of(j, oct_params_root(j, sum)) : NULL;
-            if (x->is_output || !op || (!moved && !op->adds))
+            const oct_node *n = &j->g->node[u.node];
+            const int out = op ? n->out[0] : -1;
+            const bool moved = out >= 0 && (size_t)out < j->n_values && oct_params_root(j, out) == root,
+                       fits = op && (what == ADDENDS ? op->adds : op->multiplies);
+            if (x->is_output || (!moved && !fits))
                 return 0;
-            if (y && (least == 0 || y->scale[0] < least))
-                least = y->scale[0];
+            const int made = fits && oct_is_static(j, u.node) ? oct_quantized_output(j, u.node) : -1;
+            const oct_quant *y = made >= 0 ? oct_quant_of(j, oct_params_root(j, made)) : NULL,
+                            *other = y && what == FACTORS ? oct_quant_of(j, oct_params_root(j, n->in[!u.slot])) : NULL;
+            const float need = !y                ? 0
+                               : what == ADDENDS ? y->scale[0]
+                               : other ? (float)(1 << oct_dtype_bits(y->dtype)) * y->scale[0] / other->scale[0]
+                                       : 0;
+            if (need > 0 && (least == 0 || need < least))
+                least = need;
         }
     }
     return least;
 }
 
-/* Limits the range of values that are only added, and are out of all proportion to the sums. */
-static oct_status fit_addends(oct_qjob *j, const oct_calib *c, int root, oct_err *err)
+/* Limits the range of values that are only added, or only multiplied, and are out of all proportion to the results. */
+static oct_status fit_partners(oct_qjob *j, const oct_calib *c, int root, partner what, oct_err *err)
 {
     const oct_quant *q = j->value[root].quant;
-    const float sum = q && !given_params(j, root) && !find_pins(j, c, root).any ? least_sum(j, root) : 0;
+    const float need = q && !given_params(j, root) && !find_pins(j, c, root).any ? least_need(j, root, what) : 0;
     oct_qrange g;
     oct_selection sel = { .mse = NAN, .signal = NAN };
-    if (sum == 0 || q->scale[0] <= MOST_STEPS * sum)
+    if (need == 0)
         return OCT_OK;
     OCT_TRY(oct_qrange_of(q->dtype, j->value[root].symmetric, &g, err));
-    const float most = FAIR_STEPS * sum * (float)(g.qmax - g.qmin);
+    const float steps = (float)(g.qmax - g.qmin), most = what == ADDENDS ? FAIR_STEPS * need * steps : need;
+    if (q->scale[0] * steps <= MOST_STEPS * (what == ADDENDS ? need * steps : need))
+        return OCT_OK;
     sel.range = (oct_range){ fmaxf((float)(g.qmin - q->zp[0]) * q->scale[0], -most),
                              fminf((float)(g.qmax - q->zp[0]) * q->scale[0], most) };
     sel.q = oct_qparams_from_range(sel.range, g);
@@ -375,8 +392,9 @@ oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oc
         if (j->value[v].wanted && j->value[v].same == (int)v)
             OCT_TRY_WITHIN(choose(j, c, (int)v, changed, err), err, "value '%s'", j->g->value[v].name);
     }
-    for (size_t v = 0; v < j->n_values && !*changed; v++)
-        if (j->value[v].wanted && j->value[v].same == (int)v)
-            OCT_TRY(fit_addends(j, c, (int)v, err));
+    for (partner what = ADDENDS; what <= FACTORS && !*changed; what++) /* what is added may be a product */
+        for (size_t v = 0; v < j->n_values; v++)
+            if (j->value[v].wanted && j->value[v].same == (int)v)
+                OCT_TRY(fit_partners(j, c, (int)v, what, err));
     return OCT_OK;
 }
