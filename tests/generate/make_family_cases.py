@@ -506,6 +506,7 @@ def signal():
     ort("STFT", 17, [x, step, win, frame], tol=(1e-4, 2e-5))
     ort("STFT", 17, [x, step, win], onesided=0, tol=(1e-4, 2e-5))
     ort("STFT", 17, [x, step, None, frame], tol=(1e-4, 2e-5))
+    ort("STFT", 17, [x[..., 0], step, win, frame], tol=(1e-4, 2e-5))
     no("STFT", 17, [x, np.array(0, np.int64), win, frame], f32(2, 5, 9, 2))
     no("STFT", 17, [x, step, win, np.array(15, np.int64)], f32(2, 5, 8, 2))
     no("STFT", 17, [x, step, None, np.array(51, np.int64)], f32(2, 1, 26, 2))

@@ -35,13 +35,13 @@ static oct_status plan_rows(rows *w, int64_t n, const oct_prep *p, size_t *scrat
     return OCT_OK;
 }
 
-static oct_status float_type(const oct_operand *x, oct_err *err)
+/* values: how many numbers a sample has, of a real or complex signal. */
+static oct_status float_type(const oct_operand *x, int64_t values, oct_err *err)
 {
-    const bool ok = (x->dtype == OCT_F32 || x->dtype == OCT_F64) && x->rank >= 2 &&
-                    (x->dims[x->rank - 1] == 1 || x->dims[x->rank - 1] == 2);
+    const bool ok = (x->dtype == OCT_F32 || x->dtype == OCT_F64) && x->rank >= 2 && (values == 1 || values == 2);
     return ok ? OCT_OK
               : oct_fail(err, OCT_EUNSUPPORTED, "a signal of %s with %lld values a sample", oct_dtype_name(x->dtype),
-                         (long long)(x->rank > 0 ? x->dims[x->rank - 1] : 0));
+                         (long long)values);
 }
 
 static double value_at(const oct_operand *x, int64_t i)
@@ -115,7 +115,7 @@ static oct_status dft_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (t == NULL)
         return oct_nomem(err);
     s->state = t;
-    OCT_TRY(float_type(x, err));
+    OCT_TRY(float_type(x, x->dims[x->rank - 1], err));
     if ((s->opset >= 20 && !scalar_of(s, 2, -2, &axis)) || !scalar_of(s, 1, -1, &length))
         return oct_fail(err, OCT_EUNSUPPORTED, "a computed length or axis");
     OCT_TRY(signal_axis(axis, x->rank, &at, err));
@@ -226,8 +226,8 @@ static oct_status stft_infer(const oct_infer *c, oct_err *err)
     oct_out_dtype(c, 0, oct_in_dtype(c, SIGNAL));
     if (x.rank < 0)
         return OCT_OK;
-    if (x.rank != 3 || (w.rank >= 0 && w.rank != 1))
-        return oct_fail(err, OCT_EMALFORMED, "the signal has %d dimensions, expected 3; the window %d, expected 1",
+    if (x.rank < 2 || x.rank > 3 || (w.rank >= 0 && w.rank != 1)) /* torch leaves out the last one of real signals */
+        return oct_fail(err, OCT_EMALFORMED, "the signal has %d dimensions, expected 2 or 3; the window %d, expected 1",
                         x.rank, w.rank);
     if (oct_in_value(c, FRAME) != NULL)
         frame = oct_in_consts(c, FRAME, &given, 1) == 1 ? oct_dim_of(given) : frame;
@@ -257,9 +257,10 @@ static oct_status stft_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (t == NULL)
         return oct_nomem(err);
     s->state = t;
-    OCT_TRY(float_type(x, err));
+    const int64_t width = x->rank == 3 ? x->dims[2] : 1;
+    OCT_TRY(float_type(x, width, err));
     t->signal = x->dims[1];
-    t->width = (int)x->dims[2];
+    t->width = (int)width;
     t->bins = y->dims[2];
     if (!scalar_of(s, STEP, 1, &t->step) || !scalar_of(s, FRAME, window != NULL ? window->count : x->dims[1], &t->n))
         return oct_fail(err, OCT_EUNSUPPORTED, "a computed step or length of the frames");
