@@ -88,7 +88,17 @@ def causal_mask_of_the_lowest_float(path):
     return [{"x": vectors(n.rng, 1, LENGTH, WIDE)} for _ in range(CALIBRATE + JUDGE)]
 
 
-@case(20, "--target qnn", "--target qnn --scheme static", "--target litert --scheme static", "")
+@case(20, "--target qnn", "--target qnn --no-recover", "--target vitisai --no-recover", "")
+def causal_mask_of_infinity(path):
+    """What torch's exports add: no range holds it, and the range of the zeros beside it loses the mask."""
+    n = Net(2)
+    causal = np.triu(np.full((LENGTH, LENGTH), -np.inf, F), 1)
+    share, v = attend(n, lambda s: n.node("Add", [s, n.value(causal)], "masked"))
+    finish(n, n.node("MatMul", [share, v], "mixed"), path)
+    return [{"x": vectors(n.rng, 1, LENGTH, WIDE)} for _ in range(CALIBRATE + JUDGE)]
+
+
+@case(20, "--target qnn", "--target qnn --scheme static", "--target litert --scheme static", "--target litert-int16", "--target vitisai", "")
 def mask_of_an_input(path):
     """(1 - mask) * lowest, one for two layers, as BERT's exports have it."""
     n = Net(4)
@@ -102,7 +112,7 @@ def mask_of_an_input(path):
             for _ in range(CALIBRATE + JUDGE)]
 
 
-@case(20, "", "--target qnn", "--target tensorrt", "--target onnxruntime-x86 --scheme static", "--scheme fp16", "--scheme dynamic")
+@case(20, "", "--target qnn", "--target tensorrt", "--target vitisai", "--target onnxruntime-x86 --scheme static", "--scheme fp16", "--scheme dynamic")
 def rows_that_a_mask_hides(path):
     """torch's scaled_dot_product_attention: a row with nothing to attend to is NaN, and IsNaN and Where make it 0."""
     n = Net(5)
