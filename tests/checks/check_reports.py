@@ -23,7 +23,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from pylib import peer, tool
+from pylib import isolated, peer, tool
 from pylib.judge import Checker, options, sqnr
 from pylib.plainnet import Nodes
 
@@ -109,6 +109,18 @@ def mask_of_an_input(path):
     again = n.node("Add", [n.node("MatMul", [y, n.node("Transpose", [y], "y_turned", perm=[0, 2, 1])], "again"), wide], "masked_again")
     finish(n, n.node("MatMul", [n.node("Softmax", [again], "share_again", axis=-1), y], "mixed_again"), path, ("mask", INT64, [1, LENGTH]))
     return [{"x": vectors(n.rng, 1, LENGTH, WIDE), "mask": (np.arange(LENGTH) < n.rng.integers(3, LENGTH + 1)).astype(np.int64)[None]}
+            for _ in range(CALIBRATE + JUDGE)]
+
+
+@case(20, "--target litert", "--target litert-int16", "--target qnn")
+def mask_of_floats(path):
+    """The same without conversions of types, so that it can be a .tflite file."""
+    n = Net(4)
+    hidden = n.node("Sub", [n.value(F(1)), "mask"], "hidden")
+    addend = n.node("Mul", [hidden, n.value(LOWEST)], "addend")
+    share, v = attend(n, lambda s: n.node("Add", [s, addend], "masked"))
+    finish(n, n.node("MatMul", [share, v], "mixed"), path, ("mask", FLOAT, [1, 1, LENGTH]))
+    return [{"x": vectors(n.rng, 1, LENGTH, WIDE), "mask": (np.arange(LENGTH) < n.rng.integers(3, LENGTH + 1)).astype(F)[None, None]}
             for _ in range(CALIBRATE + JUDGE)]
 
 
@@ -200,6 +212,43 @@ def check_case(c, name):
         check_way(c, f"{name} {way}", model, samples[CALIBRATE:], data, least, way)
 
 
+def in_litert(task):
+    """Outputs of LiteRT, which ends the process where a factor of fixed point is too large for it."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    path, samples = task
+    runtime = Interpreter(model_path=path)
+    runtime.allocate_tensors()
+    outputs = []
+    for sample in samples:
+        for given in runtime.get_input_details():
+            x = next(x for x in sample.values() if sorted(x.shape) == sorted(given["shape"]))
+            runtime.set_tensor(given["index"], x.reshape(given["shape"]))
+        runtime.invoke()
+        outputs.append(runtime.get_tensor(runtime.get_output_details()[0]["index"]))
+    return np.stack(outputs)
+
+
+def check_litert(c):
+    """Masks in .tflite files, in LiteRT."""
+    if not packages.has("ai_edge_litert"):
+        print("skipped: LiteRT is not installed")
+        return
+    model, worker = c.folder / "tflite.onnx", isolated.Worker(in_litert, 60)
+    samples = CASES["mask_of_floats"][0](model)
+    data = save(c.folder / "tflite", samples[:CALIBRATE])
+    want = run(model, samples[CALIBRATE:])["y"]
+    for target in ("litert", "litert-int16"):
+        out = c.folder / f"{target}.tflite"
+        c.convert(model, out, "--data", data, "--target", target)
+        try:
+            db = sqnr([want], [worker.call((str(out), samples[CALIBRATE:]))])
+        except isolated.Died:
+            db = -np.inf
+        c.hold(f"masks of {target}: in LiteRT", db >= 20, f"{db:.1f} dB")
+    worker.stop()
+
+
 def check_samples_apart(c):
     """A model with an open batch that says a batch of 1 inside: its samples must not be run together."""
     n, model, out = Net(8), c.folder / "apart.onnx", c.folder / "apart.npz"
@@ -234,6 +283,7 @@ def main():
         for name in args.names or CASES:
             check_case(c, name)
         if not args.names:
+            check_litert(c)
             check_samples_apart(c)
             check_foreign(c)
         return c.finish()
