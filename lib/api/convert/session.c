@@ -445,7 +445,6 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
 {
     enum { TRIALS = 8, PAGE_SAMPLES = 16 }; /* how many samples a page uses to compare layers */
     static const char *const formats[] = { "qdq", "qoperator", OCT_FORMAT_TFLITE };
-    static const double budget = 3; /* percent */
     const octet_convert_options *x = &s->x;
     size_t format = 0;
     OCT_TRY(oct_target_open(oct_session_target(x), &s->target, err));
@@ -498,8 +497,8 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
     o->n_goals = s->n_goals;
     o->trials = x->trials < 0 ? TRIALS : (int)x->trials;
     o->time_limit = x->time_limit;
-    s->budget = (x->budget < 0 ? budget : x->budget) / 100;
-    o->budget = &s->budget;
+    s->budget = x->budget / 100;
+    o->budget = x->budget < 0 ? NULL : &s->budget;
     return size_options(s, o, err);
 }
 

@@ -266,6 +266,13 @@ typedef struct oct_dynamic_trial {
     oct_eval_score score; /* with it, by the metric that decides; metric NULL: none does */
 } oct_dynamic_trial;
 
+/* Layers that were left float in the end, because much was lost and float costs little (finer_trial.c). */
+typedef struct oct_finer {
+    size_t nodes;         /* 0: none */
+    double before, after; /* dB of the outputs on the samples that judge */
+    double longer;        /* the expected time, as a factor, by the table that gives the most */
+} oct_finer;
+
 /* Another scheme, as it did on the samples that judge (cure_trial.c). */
 enum { OCT_TRIED = 3 };
 typedef struct oct_tried {
@@ -377,6 +384,7 @@ typedef struct oct_conversion {
     oct_culprits culprits;
     oct_remedy remedy;
     oct_dynamic_trial dynamic;
+    oct_finer finer;
     oct_tried tried[OCT_TRIED];
     oct_promotion *promoted;
     size_t n_promoted;

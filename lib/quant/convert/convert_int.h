@@ -117,6 +117,14 @@ oct_status oct_half_try(oct_conversion *c, oct_err *err);
 /* dynamic_trial.c: measures the scheme dynamic in place of static, where the target has it for most of the model, and
  * sets c->dynamic. Call it when all is decided; decisions are then as before. */
 oct_status oct_dynamic_try(oct_conversion *c, oct_err *err);
+/* Bytes of the weights as they are placed, without scales. */
+double oct_weight_bytes(const oct_qjob *j);
+/* Adds what a job and its bodies are expected to take. */
+void oct_add_expected(const oct_qjob *j, oct_target_times *sum);
+
+/* finer_trial.c: leaves more layers float where a notice or warning of loss would follow, and little time is lost. Sets
+ * c->finer. */
+oct_status oct_finer_try(oct_conversion *c, oct_err *err);
 
 /* simulate.c: frees the memory of the simulation. If a method asks for it later, it is made anew. */
 void oct_conversion_end_sim(oct_conversion *c);
@@ -148,8 +156,17 @@ bool oct_conversion_is_scaled(const oct_conversion *c);
 /* Whether there is a loss of which it warns with what helps, and whether what it would name was seen to help. */
 bool oct_conversion_has_lost(const oct_conversion *c);
 bool oct_cure_helps(const oct_conversion *c);
-/* Whether nothing was lost that is worth a warning, but the outputs are numbers, which some may want more exact, or
- * classes of which few samples say little. */
+/* What an SQNR in dB and the score that counts (NULL: there is none) say of a result. */
+typedef enum oct_loss {
+    OCT_LOSS_NONE,
+    OCT_LOSS_SOME, /* nothing that is worth a warning, but the outputs are numbers, which some may want more exact, or
+                      classes of which few samples say little */
+    OCT_LOSS_MUCH  /* a score is worse, or the outputs are broken or of little use */
+} oct_loss;
+oct_loss oct_loss_of(double sqnr, const oct_eval_score *score, bool broken);
+/* Whether such a loss is worth the time of trials. Classes that are the same on all samples that judged are worth
+ * little, unless the noise is large. */
+bool oct_wants_finer(const oct_conversion *c, oct_loss loss, double sqnr, bool scored);
 bool oct_conversion_is_coarse(const oct_conversion *c);
 /* Whether the whole interval of a score lies where it is a loss. */
 bool oct_score_is_worse(const oct_eval_score *x);
@@ -159,6 +176,10 @@ oct_status oct_conversion_compare_result(oct_conversion *c, const char *output, 
 oct_status oct_conversion_hold_goals(oct_conversion *c, oct_err *err);
 /* cure_trial.c: tries schemes for such a warning, on the samples of pick. Sets c->tried. */
 oct_status oct_cures_try(oct_conversion *c, const oct_pick *pick, oct_err *err);
+/* judge.c: sets *gap, as c->seen_gap, for a result that has sqnr on so many samples. All samples must be picked anew.
+ */
+oct_status oct_conversion_compare_seen(oct_conversion *c, const oct_eval_model models[2], double sqnr, int64_t samples,
+                                       double *gap, oct_err *err);
 /* judge.c: the score that counts among those of a comparison; NULL: there is none. */
 const oct_eval_score *oct_conversion_score_of(const oct_conversion *c, const oct_eval_result *r);
 

@@ -61,8 +61,7 @@ static bool is_open(const oct_conversion *c)
            !(l->share > 0) && !(l->bits > 0) && !oct_no_running(c) && are_most(c->job);
 }
 
-/* Bytes of the weights as they are placed, without scales. */
-static double weight_bytes(const oct_qjob *j)
+double oct_weight_bytes(const oct_qjob *j)
 {
     double bytes = 0;
     for (size_t k = 0; k < j->n_all; k++) {
@@ -114,13 +113,14 @@ static void forget_choices(oct_qjob *j)
         forget_choices(j->body[i].job);
 }
 
-/* Adds what a job and its bodies are expected to take. */
-static void add_expected(const oct_qjob *j, oct_target_times *sum)
+void oct_add_expected(const oct_qjob *j, oct_target_times *sum)
 {
-    for (size_t t = 0; t < OCT_COST_TABLES; t++)
+    for (size_t t = 0; t < OCT_COST_TABLES; t++) {
         sum->decided[t] += j->expected.decided[t];
+        sum->on_floats[t] += j->expected.on_floats[t];
+    }
     for (size_t i = 0; i < j->n_body; i++)
-        add_expected(j->body[i].job, sum);
+        oct_add_expected(j->body[i].job, sum);
 }
 
 /* Whether the scheme may replace the static one without a question. */
@@ -130,7 +130,7 @@ static bool costs_nothing(const oct_conversion *c, const oct_target_times *was, 
     const size_t tables = oct_target_n_costs(c->o.job.target);
     oct_target_times now = { 0 };
     bool as_fast = tables > 0;
-    add_expected(c->job, &now);
+    oct_add_expected(c->job, &now);
     for (size_t t = 0; t < tables; t++)
         as_fast &= now.decided[t] <= AS_LONG * was->decided[t];
     return as_fast && c->o.job.scheme == OCT_SCHEME_AUTO && !c->o.n_goals && !c->o.writable && before < FINE_DB &&
@@ -148,13 +148,13 @@ static oct_status be_dynamic(oct_conversion *c, oct_err *err)
 
 static oct_status measure_dynamic(oct_conversion *c, double before, oct_dynamic_trial *x, oct_err *err)
 {
-    const double bytes = weight_bytes(c->job);
+    const double bytes = oct_weight_bytes(c->job);
     oct_target_times was = { 0 };
     double sqnr;
-    add_expected(c->job, &was);
+    oct_add_expected(c->job, &was);
     OCT_TRY(be_dynamic(c, err));
     OCT_TRY(measure(c, &sqnr, err));
-    x->larger = weight_bytes(c->job) / bytes;
+    x->larger = oct_weight_bytes(c->job) / bytes;
     x->better = sqnr - before;
     x->gains = x->better >= OCT_DYNAMIC_GAIN;
     if (!x->gains)

@@ -229,15 +229,16 @@ oct_status oct_conversion_at_outputs(oct_conversion *c, double *sqnr, oct_err *e
 
 /* Ranges and choices may fit the samples that made them far better than others. About as many of them as judged tell
  * this, and only where much is lost does it matter. */
-static oct_status compare_seen(oct_conversion *c, const oct_eval_model models[2], oct_err *err)
+oct_status oct_conversion_compare_seen(oct_conversion *c, const oct_eval_model models[2], double sqnr, int64_t samples,
+                                       double *gap, oct_err *err)
 {
-    if (c->judged != OCT_JUDGED_OTHERS || c->o.synthetic || !(c->sqnr < CLOSE_DB) || c->verdict->samples < 1)
+    if (c->judged != OCT_JUDGED_OTHERS || c->o.synthetic || !(sqnr < CLOSE_DB) || samples < 1)
         return OCT_OK;
-    const oct_pick pick = { .most = c->verdict->samples > LEAST_SEEN ? c->verdict->samples : LEAST_SEEN };
+    const oct_pick pick = { .most = samples > LEAST_SEEN ? samples : LEAST_SEEN };
     oct_eval_result *r = NULL;
     const oct_status s = oct_conversion_errors(c, models, &pick, &r, err);
-    if (s == OCT_OK && r->models[1].sqnr_db > c->sqnr + MUCH_BETTER_DB)
-        c->seen_gap = r->models[1].sqnr_db - c->sqnr;
+    if (s == OCT_OK && r->models[1].sqnr_db > sqnr + MUCH_BETTER_DB)
+        *gap = r->models[1].sqnr_db - sqnr;
     oct_eval_free(r);
     return s;
 }
@@ -269,5 +270,5 @@ oct_status oct_conversion_compare_result(oct_conversion *c, const char *output, 
         c->o.listener.taken(c->o.listener.arg, c->src);
     OCT_TRY(look_for_denormals(c, pick.aside, err));
     *judged = pick;
-    return compare_seen(c, models, err);
+    return oct_conversion_compare_seen(c, models, c->sqnr, c->verdict->samples, &c->seen_gap, err);
 }

@@ -242,10 +242,9 @@ static oct_cure cure_of(const oct_conversion *c, const oct_tried *x)
 }
 
 /* Outputs without a score of decisions: only their error tells whether they are good enough. */
-static bool are_numbers(const oct_conversion *c)
+static bool are_numbers(const oct_eval_score *x)
 {
-    const oct_eval_score *x = oct_conversion_score(c);
-    return c->verdict && !(x && oct_metric_in_percent(x->metric));
+    return !(x && oct_metric_in_percent(x->metric));
 }
 
 /* The share of the samples that counts as a loss. */
@@ -259,18 +258,36 @@ static bool allows_loss(const oct_eval_score *x)
     return oct_metric_in_percent(x->metric) && x->hi > points_of(x);
 }
 
+oct_loss oct_loss_of(double sqnr, const oct_eval_score *x, bool broken)
+{
+    const bool unsure = x && x->metric->relative && allows_loss(x);
+    return oct_score_is_worse(x) || broken || sqnr < USEFUL_DB                ? OCT_LOSS_MUCH
+           : (are_numbers(x) && sqnr < FINE_DB) || (unsure && sqnr < NEAR_DB) ? OCT_LOSS_SOME
+                                                                              : OCT_LOSS_NONE;
+}
+
+static oct_loss loss_of_result(const oct_conversion *c)
+{
+    return oct_loss_of(c->sqnr, oct_conversion_score(c), c->verdict && c->verdict->models[1].broken);
+}
+
+bool oct_conversion_has_lost(const oct_conversion *c)
+{
+    return loss_of_result(c) == OCT_LOSS_MUCH || c->seen_gap > 0;
+}
+
 bool oct_conversion_is_coarse(const oct_conversion *c)
 {
-    const oct_eval_score *x = oct_conversion_score(c);
-    const bool unsure = x && x->metric->relative && allows_loss(x);
-    return !oct_conversion_has_lost(c) && ((are_numbers(c) && c->sqnr < FINE_DB) || (unsure && c->sqnr < NEAR_DB));
+    return c->verdict && loss_of_result(c) == OCT_LOSS_SOME && !(c->seen_gap > 0);
 }
 
 /* What a cure must reach. Where samples differ so much that ranges fit those that calibrated alone, the few that judge
  * tell less, too. */
 static double enough(const oct_conversion *c)
 {
-    return oct_conversion_is_coarse(c) || (are_numbers(c) && c->seen_gap > 0) ? FINE_DB : USEFUL_DB;
+    return oct_conversion_is_coarse(c) || (c->verdict && are_numbers(oct_conversion_score(c)) && c->seen_gap > 0)
+               ? FINE_DB
+               : USEFUL_DB;
 }
 
 /* A file that computes what the float model does has left everything as it is, and is no cure. Nor is one that loses
@@ -439,11 +456,6 @@ static void warn_of_guesses(oct_conversion *c)
 static bool is_broken(const oct_conversion *c)
 {
     return c->verdict && c->verdict->models[1].broken;
-}
-
-bool oct_conversion_has_lost(const oct_conversion *c)
-{
-    return oct_score_is_worse(oct_conversion_score(c)) || is_broken(c) || c->sqnr < USEFUL_DB || c->seen_gap > 0;
 }
 
 bool oct_cure_helps(const oct_conversion *c)

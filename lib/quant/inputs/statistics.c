@@ -71,15 +71,18 @@ oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether a sample tells a size that is not assumed anyway: a first dimension that is open is taken for the batch. */
-static bool leaves_open(const oct_graph *g)
+/* Whether a sample tells a size that is not assumed anyway: a first dimension that is open is taken for a batch of one,
+ * unless no time is known with that, as where batches of several inputs differ. */
+static bool leaves_open(const oct_conversion *c)
 {
+    const oct_graph *g = c->m->graph;
+    const oct_target_times x = oct_qjob_expected(c->job);
     bool any = false;
     for (size_t i = 0; i < g->n_input; i++) {
         const oct_shape *s = &g->value[g->input[i]].shape;
         any |= s->rank < 0;
         for (int d = 0; d < s->rank; d++)
-            any |= d > 0 && s->d[d].n < 0;
+            any |= s->d[d].n < 0 && (d > 0 || (x.n && !(x.on_floats[0] > 0)));
     }
     return any;
 }
@@ -108,7 +111,7 @@ oct_status oct_statistics_see_shapes(oct_conversion *c, oct_err *err)
     oct_err why = OCT_ERR_INIT; /* what fails will fail where it counts */
     size_t n;
     oct_qjob_values(c->job, NULL, &n);
-    if (c->seen || (n == 0 && c->was_quantized) || oct_source_is_once(c->src) || !leaves_open(c->m->graph))
+    if (c->seen || (n == 0 && c->was_quantized) || oct_source_is_once(c->src) || !leaves_open(c))
         return OCT_OK;
     OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .most = 1 }, err));
     oct_status s = oct_source_next(c->src, 1, &b, &why) == OCT_OK && b.n ? take_shapes(c, &b, err) : OCT_OK;

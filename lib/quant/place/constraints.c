@@ -120,6 +120,7 @@ const char *oct_constraint_from_name(oct_constraint_from from)
         [OCT_FROM_MIXED_PRECISION] = "mixed-precision",
         [OCT_FROM_GOALS] = "goals",
         [OCT_FROM_SIZE] = "size",
+        [OCT_FROM_FINER] = "finer",
         [OCT_FROM_TRIAL] = "trial",
     };
     return name[from];

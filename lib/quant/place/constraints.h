@@ -33,6 +33,7 @@ typedef enum oct_constraint_from {
     OCT_FROM_MIXED_PRECISION, /* mixed.c */
     OCT_FROM_GOALS,           /* max_drop.c */
     OCT_FROM_SIZE,            /* size_units.c */
+    OCT_FROM_FINER,           /* finer_trial.c */
     OCT_FROM_TRIAL,           /* body_sites.c, which drops it again */
     OCT_CONSTRAINT_SOURCES
 } oct_constraint_from;
