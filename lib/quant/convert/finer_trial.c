@@ -2,15 +2,16 @@
  *
  * It is the last choice, made against what everything before it has reached, as the result is judged: on samples that
  * were kept aside, which alone show ranges that do not hold for them. If a warning or a notice of loss would follow
- * (oct_loss_of), layers become float, with weights in 8 bits where they can be, in the order of the noise at the
- * outputs that goes for the time that is added. There are two prices, and the first that suffices is paid:
+ * (oct_loss_of), layers become float, with weights in 8 bits where they can be, as many as a price buys. There are two
+ * prices, and the second is paid where the first does not suffice:
  *
- *   nothing    what tables of costs cannot tell apart
- *   a little   LONGER and LARGER times what was decided. A run of which calls are most may take SHORT_LOSS more.
- *              If ranges do not hold and the outputs are of little use, it is float's time: integers serve nobody then.
+ * - nothing: what tables of costs cannot tell apart. What is late in the graph comes first.
+ * - a little: where much is lost, LONGER and LARGER times what was decided, and what causes most noise for its time
+ *   comes first; in a run of which calls take most, SHORT_LOSS more; if ranges do not hold and the outputs are of
+ * little use, float's time, since integers serve nobody then.
  *
- * All of the model is tried where it is within the price. What does not gain MUCH_DB is taken back. A wish of the user
- * for a scheme, a budget, a goal or a size is an answer to the same question, and ends this. */
+ * All of the model is tried where it is within the price. What does not gain MUCH_DB is taken back. A user's choice of
+ * a scheme, a budget, a goal or a size is an answer to the same question, and ends this. */
 #include "quant/convert/convert_int.h"
 
 #include "ops/traits.h"
@@ -145,24 +146,69 @@ static oct_status arrange(finer *x, int *taken, oct_err *err)
     return OCT_OK;
 }
 
+/* Where much is lost, mixed precision has looked for what causes it. */
 static oct_status find_sites(finer *x, int *taken, oct_err *err)
 {
     oct_sim *sim;
-    oct_sensitivity *s = oct_arena_calloc(x->arena, 1, sizeof *s);
-    if (!s)
-        return oct_nomem(err);
-    OCT_TRY(oct_conversion_sim(x->c, OCT_SIM_MANY_RUNS, 0, &sim, err));
-    OCT_TRY(oct_sensitivity_find_worst(sim, x->j, LEAST_SHARE, NULL, x->arena, s, err));
-    /* Errors that grow together leave no part that causes much alone: then the parts are compared with each other. */
-    if (!s->n || !(s->site[0].noise > 0))
-        OCT_TRY(oct_sensitivity_measure(sim, x->j, LEAST_SHARE, false, NULL, x->arena, s, err));
-    oct_sim_drop_runners(x->c->sim);
-    x->s = s;
+    if (!(x->s = x->c->sensitivity)) {
+        oct_sensitivity *s = oct_arena_calloc(x->arena, 1, sizeof *s);
+        if (!s)
+            return oct_nomem(err);
+        oct_conversion_changed(x->c);
+        OCT_TRY(oct_conversion_sim(x->c, OCT_SIM_MANY_RUNS, 0, &sim, err));
+        OCT_TRY(oct_sensitivity_find_worst(sim, x->j, LEAST_SHARE, NULL, x->arena, s, err));
+        oct_sim_drop_runners(x->c->sim);
+        x->s = s;
+    }
     return arrange(x, taken, err);
 }
 
-/* Takes everything if that is within the price, else the sites in their order that are. */
-static oct_status take_all(finer *x, int *taken, oct_err *err)
+static oct_status take_sites(finer *x, int *taken, oct_err *err)
+{
+    size_t n;
+    if (!x->s)
+        OCT_TRY(find_sites(x, taken, err));
+    for (size_t i = 0; i < x->n; i++) {
+        OCT_TRY(take_site(x, &x->s->site[x->order[i]], taken, &n, err));
+        if (!is_affordable(x))
+            OCT_TRY(give_back(x, taken, n, err));
+    }
+    return OCT_OK;
+}
+
+/* Takes what is around one value, if that is within the price and adds nearly no time. */
+static oct_status take_cheap(finer *x, const oct_site *s, int *taken, oct_err *err)
+{
+    const double before = longer(x);
+    size_t n;
+    OCT_TRY(take_site(x, s, taken, &n, err));
+    return n && !(is_affordable(x) && longer(x) <= before + LEAST_TIME) ? give_back(x, taken, n, err) : OCT_OK;
+}
+
+/* Takes what adds nearly no time, whatever it gains, from the outputs backwards: what is late in the graph is
+ * small mostly. What is between float nodes costs less than it did between integers, so that there is a second round.
+ */
+static oct_status take_late(finer *x, int *taken, oct_err *err)
+{
+    for (int round = 0; round < 2; round++)
+        for (size_t i = x->j->n_layer; i-- > 0;) {
+            const int id = x->j->layer[i], v = oct_quantized_output(x->j, id);
+            const oct_node *n = &x->j->g->node[id];
+            if (oct_is_dynamic(x->j, id))
+                OCT_TRY(take_cheap(x, &(oct_site){ .value = -1, .node = id }, taken, err));
+            if (v >= 0 && oct_makes_quantized(x->j, id))
+                OCT_TRY(take_cheap(x, &(oct_site){ .value = oct_params_root(x->j, v), .node = -1 }, taken, err));
+            for (int k = 0; k < n->n_in; k++)
+                if (n->in[k] >= 0 && !x->j->g->value[n->in[k]].constant && may_move(x->j, id) &&
+                    oct_maker_node(x->j, n->in[k]) < 0)
+                    OCT_TRY(
+                        take_cheap(x, &(oct_site){ .value = oct_params_root(x->j, n->in[k]), .node = -1 }, taken, err));
+        }
+    return OCT_OK;
+}
+
+/* Takes everything if that is within the price, else what is late and adds nothing, or what gains most. */
+static oct_status take_some(finer *x, bool little, int *taken, oct_err *err)
 {
     size_t n = 0;
     for (size_t i = 0; i < x->j->n_layer; i++)
@@ -174,16 +220,7 @@ static oct_status take_all(finer *x, int *taken, oct_err *err)
     if (is_affordable(x))
         return OCT_OK;
     OCT_TRY(give_back(x, taken, n, err));
-    if (!x->s) {
-        oct_conversion_changed(x->c);
-        OCT_TRY(find_sites(x, taken, err));
-    }
-    for (size_t i = 0; i < x->n; i++) {
-        OCT_TRY(take_site(x, &x->s->site[x->order[i]], taken, &n, err));
-        if (!is_affordable(x))
-            OCT_TRY(give_back(x, taken, n, err));
-    }
-    return OCT_OK;
+    return little ? take_sites(x, taken, err) : take_late(x, taken, err);
 }
 
 static size_t count(const oct_qjob *j)
@@ -269,21 +306,26 @@ static oct_status do_ranges_hold(oct_conversion *c, const judged *x, bool *hold,
 
 /* ---- both prices ---- */
 
-static void set_price(finer *x, bool little, bool hold)
+/* Returns whether there is such a price. */
+static bool set_price(finer *x, bool little, bool much, bool hold)
 {
+    bool any = !little;
     x->larger = little ? LARGER : NOTHING;
     for (size_t t = 0; t < oct_target_n_costs(x->c->o.job.target); t++) {
         const double was = x->was.decided[t], in_float = x->was.on_floats[t];
-        x->most[t] = was * (little ? LONGER : NOTHING);
-        if (little && in_float < SHORT_RUN)
+        const bool brief = in_float < SHORT_RUN;
+        x->most[t] = was * (little && much ? LONGER : NOTHING);
+        if (little && brief)
             x->most[t] = fmax(x->most[t], was + SHORT_LOSS);
         if (little && !hold)
             x->most[t] = fmax(x->most[t], in_float);
+        any |= much || brief;
     }
+    return any;
 }
 
 /* Tries one price, and keeps what it buys if it gains enough beside `best`. */
-static oct_status pay(finer *x, int *taken, judged *best, bool *won, oct_err *err)
+static oct_status pay(finer *x, bool little, int *taken, judged *best, bool *won, oct_err *err)
 {
     oct_decisions was;
     judged now;
@@ -291,7 +333,7 @@ static oct_status pay(finer *x, int *taken, judged *best, bool *won, oct_err *er
     const size_t before = count(x->j);
     *won = false;
     OCT_TRY(oct_decisions_keep(x->j, x->arena, &was, err));
-    OCT_TRY(take_all(x, taken, err));
+    OCT_TRY(take_some(x, little, taken, err));
     if (count(x->j) > before) {
         oct_conversion_changed(x->c);
         OCT_TRY(judge(x->c, &now, &known, err));
@@ -331,8 +373,9 @@ static oct_status try_prices(finer *x, const judged *before, oct_err *err)
     oct_add_expected(x->j, &x->was);
     x->bytes = oct_weight_bytes(x->j);
     for (int little = 0; little < 2 && (little == 0 || is_wanted(x->c, &best)); little++) {
-        set_price(x, little, hold);
-        OCT_TRY(pay(x, taken, &best, &won, err));
+        if (!set_price(x, little, loss_of(&best) == OCT_LOSS_MUCH, hold))
+            continue;
+        OCT_TRY(pay(x, little, taken, &best, &won, err));
         any |= won;
     }
     if (any)
