@@ -323,6 +323,18 @@ static void put_expected(oct_json *j, const oct_session *s)
     oct_json_close(j);
 }
 
+static void put_finer(oct_json *j, const oct_finer *x)
+{
+    if (!x->nodes)
+        return;
+    oct_json_open(j, "finer", '{');
+    oct_json_int(j, "nodes", (int64_t)x->nodes);
+    number(j, "sqnr_db", x->after);
+    number(j, "without_sqnr_db", x->before);
+    number(j, "time", x->longer);
+    oct_json_close(j);
+}
+
 static void put_in_onnxruntime(oct_json *j, const oct_in_onnxruntime *x)
 {
     if (!x->costs)
@@ -462,6 +474,7 @@ void oct_session_report(const oct_session *s, oct_document *to)
     oct_report_methods(&j, &s->c);
     oct_report_size(&j, &s->c);
     oct_json_rows(&j, "promotions", s->c.promoted, s->c.n_promoted, sizeof *s->c.promoted, put_promotion);
+    put_finer(&j, &s->c.finer);
     if (s->c.n_end)
         oct_json_rows(&j, "ends", s->c.end, s->c.n_end, sizeof *s->c.end, put_end);
     if (s->c.n_denormal)

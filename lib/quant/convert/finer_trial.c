@@ -6,12 +6,13 @@
  * prices, and the second is paid where the first does not suffice:
  *
  * - nothing: what tables of costs cannot tell apart. What is late in the graph comes first.
- * - a little: where much is lost, LONGER and LARGER times what was decided, and what causes most noise for its time
+ * - a little: where much is lost, LONGER times what was decided, and what causes most noise for its time
  *   comes first; in a run of which calls take most, SHORT_LOSS more; if ranges do not hold and the outputs are of
  * little use, float's time, since integers serve nobody then.
  *
- * All of the model is tried where it is within the price. What does not gain MUCH_DB is taken back. A user's choice of
- * a scheme, a budget, a goal or a size is an answer to the same question, and ends this. */
+ * The weights may take LARGER times the bytes. All of the model is tried where it is within the price. What does not
+ * gain MUCH_DB is taken back. A user's choice of a scheme, a budget, a goal or a size is an answer to the same
+ * question, and ends this. */
 #include "quant/convert/convert_int.h"
 
 #include "ops/traits.h"
@@ -47,7 +48,6 @@ typedef struct finer {
     oct_target_times was;         /* expected as decided */
     double bytes;                 /* of the weights as decided */
     double most[OCT_COST_TABLES]; /* ns: the price */
-    double larger;                /* of the bytes */
 } finer;
 
 /* ---- what a choice takes ---- */
@@ -82,7 +82,7 @@ static oct_status leave_float(oct_qjob *j, int id, oct_err *err)
 static bool is_affordable(const finer *x)
 {
     oct_target_times now = { 0 };
-    bool all = oct_weight_bytes(x->j) <= x->larger * x->bytes;
+    bool all = oct_weight_bytes(x->j) <= LARGER * x->bytes;
     oct_expect(x->j);
     oct_add_expected(x->j, &now);
     for (size_t t = 0; t < oct_target_n_costs(x->c->o.job.target); t++)
@@ -310,7 +310,6 @@ static oct_status do_ranges_hold(oct_conversion *c, const judged *x, bool *hold,
 static bool set_price(finer *x, bool little, bool much, bool hold)
 {
     bool any = !little;
-    x->larger = little ? LARGER : NOTHING;
     for (size_t t = 0; t < oct_target_n_costs(x->c->o.job.target); t++) {
         const double was = x->was.decided[t], in_float = x->was.on_floats[t];
         const bool brief = in_float < SHORT_RUN;
@@ -383,6 +382,15 @@ static oct_status try_prices(finer *x, const judged *before, oct_err *err)
     return OCT_OK;
 }
 
+/* Whether weights are on integers: else nothing was to be gained. */
+static bool has_layers(const oct_qjob *j)
+{
+    bool any = false;
+    for (size_t i = 0; i < j->n_layer && !any; i++)
+        any = may_move(j, j->layer[i]) && oct_layer_weights(j->g, j->layer[i]);
+    return any;
+}
+
 /* Whoever asked for something else has an answer. */
 static bool is_open(const oct_conversion *c)
 {
@@ -397,7 +405,7 @@ oct_status oct_finer_try(oct_conversion *c, oct_err *err)
 {
     judged now;
     bool known;
-    if (!is_open(c))
+    if (!is_open(c) || !has_layers(c->job))
         return OCT_OK;
     OCT_TRY(judge(c, &now, &known, err));
     if (!known || !is_wanted(c, &now))
