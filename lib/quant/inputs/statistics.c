@@ -3,6 +3,7 @@
 
 #include "observers/exercise.h"
 #include "quant/inputs/norm_draw.h"
+#include "quant/job/job.h"
 #include "runtime/runnable.h"
 
 static void say_match(oct_conversion *c)
@@ -71,20 +72,38 @@ oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether a sample tells a size that is not assumed anyway: a first dimension that is open is taken for a batch of one,
- * unless no time is known with that, as where batches of several inputs differ. */
-static bool leaves_open(const oct_conversion *c)
+/* Whether shapes cannot be inferred with a batch of one, as where batches of several inputs differ. Where a time is
+ * known, they can. */
+static oct_status needs_batch(const oct_conversion *c, bool *needs, oct_err *err)
+{
+    const oct_target_times x = oct_qjob_expected(c->job);
+    oct_graph *copy = NULL;
+    *needs = false;
+    if (!x.n || x.on_floats[0] > 0)
+        return OCT_OK;
+    OCT_TRY(oct_usual_shapes(c->job, &copy, err));
+    *needs = !copy;
+    oct_graph_destroy(copy);
+    return OCT_OK;
+}
+
+/* Whether a sample tells a size that is not assumed anyway: a first dimension that is open is taken for the batch. */
+static oct_status leaves_open(const oct_conversion *c, bool *open, oct_err *err)
 {
     const oct_graph *g = c->m->graph;
-    const oct_target_times x = oct_qjob_expected(c->job);
-    bool any = false;
+    bool batch = false, needs = false;
+    *open = false;
     for (size_t i = 0; i < g->n_input; i++) {
         const oct_shape *s = &g->value[g->input[i]].shape;
-        any |= s->rank < 0;
-        for (int d = 0; d < s->rank; d++)
-            any |= s->d[d].n < 0 && (d > 0 || (x.n && !(x.on_floats[0] > 0)));
+        *open |= s->rank < 0;
+        batch |= s->rank > 0 && s->d[0].n < 0;
+        for (int d = 1; d < s->rank; d++)
+            *open |= s->d[d].n < 0;
     }
-    return any;
+    if (batch && !*open)
+        OCT_TRY(needs_batch(c, &needs, err));
+    *open |= needs;
+    return OCT_OK;
 }
 
 static oct_status take_shapes(oct_conversion *c, const oct_batch *b, oct_err *err)
@@ -110,8 +129,12 @@ oct_status oct_statistics_see_shapes(oct_conversion *c, oct_err *err)
     oct_batch b = OCT_BATCH_INIT;
     oct_err why = OCT_ERR_INIT; /* what fails will fail where it counts */
     size_t n;
+    bool open;
     oct_qjob_values(c->job, NULL, &n);
-    if (c->seen || (n == 0 && c->was_quantized) || oct_source_is_once(c->src) || !leaves_open(c))
+    if (c->seen || (n == 0 && c->was_quantized) || oct_source_is_once(c->src))
+        return OCT_OK;
+    OCT_TRY(leaves_open(c, &open, err));
+    if (!open)
         return OCT_OK;
     OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .most = 1 }, err));
     oct_status s = oct_source_next(c->src, 1, &b, &why) == OCT_OK && b.n ? take_shapes(c, &b, err) : OCT_OK;
