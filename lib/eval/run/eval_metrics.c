@@ -142,16 +142,21 @@ static bool ends_in_competition(const oct_graph *g)
     return op && op->competes && (axis == -1 || axis == v->shape.rank - 1);
 }
 
-/* The constant that an Add adds to another value; -1: it adds none. */
-static int added_to(const oct_graph *g, const oct_node *n)
+/* The value that is shifted or scaled by a constant; -1: there are none, or several. */
+static int shifted(const oct_graph *g, const oct_node *n, const oct_op *op)
 {
-    if (strcmp(n->op, "Add") != 0 || *n->domain || n->n_in != 2 || n->in[0] < 0 || n->in[1] < 0)
-        return -1;
-    return g->value[n->in[1]].constant ? n->in[0] : g->value[n->in[0]].constant ? n->in[1] : -1;
+    int found = -1;
+    for (int i = 0; i < n->n_in && op && op->quant == OCT_QUANT_ARITH; i++)
+        if (n->in[i] >= 0 && !g->value[n->in[i]].constant) {
+            if (found >= 0)
+                return -1;
+            found = n->in[i];
+        }
+    return found;
 }
 
-/* Whether the first output is a product with weights, moved and with a bias at most: no norm, no Sigmoid, and nothing
- * that was joined. */
+/* Whether the first output is a product with weights, moved, scaled and with a bias at most: no norm, no Sigmoid, and
+ * nothing that was joined. */
 static bool ends_in_product(const oct_graph *g)
 {
     enum { MOST = 16 };
@@ -161,7 +166,7 @@ static bool ends_in_product(const oct_graph *g)
         const oct_op *op = oct_op_of(g, g->value[v].producer);
         if (op && op->quant == OCT_QUANT_WEIGHTED)
             return n->n_in > 1 && n->in[1] >= 0 && g->value[n->in[1]].constant;
-        v = op && (op->quant == OCT_QUANT_SAME || op->converts) ? n->in[0] : added_to(g, n);
+        v = op && (op->quant == OCT_QUANT_SAME || op->converts) ? n->in[0] : shifted(g, n, op);
     }
     return false;
 }
