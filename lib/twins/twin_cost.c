@@ -9,11 +9,12 @@
 /* Steps of what is no product: an element that is moved, looked up or compared. */
 enum { MOVE = 8 };
 
+/* Elements of a tensor. An empty axis counts as one: loops go over the others, too. */
 static double count(const oct_tfl_model *m, int tensor)
 {
     double n = tensor >= 0 && (size_t)tensor < m->n_tensor;
     for (int k = 0; n > 0 && k < m->tensor[tensor].rank; k++)
-        n *= m->tensor[tensor].dims[k];
+        n *= fmax(1, m->tensor[tensor].dims[k]);
     return n;
 }
 

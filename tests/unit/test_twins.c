@@ -184,4 +184,7 @@ TEST(test_work_is_bounded)
         tensors[0].dims[k] = 1 << 10;
     assert_int_equal(oct_twin_open(litert, &m, &r, &err), OCT_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "bytes of tensors"));
+    tensors[0].dims[0] = tensors[0].dims[1] = 1 << 20;
+    tensors[0].dims[3] = 0; /* empty, with loops over the other axes */
+    assert_int_equal(oct_twin_open(litert, &m, &r, &err), OCT_EUNSUPPORTED);
 }
