@@ -164,9 +164,6 @@ typedef enum oct_loss {
     OCT_LOSS_MUCH  /* a score is worse, or the outputs are broken or of little use */
 } oct_loss;
 oct_loss oct_loss_of(double sqnr, const oct_eval_score *score, bool broken);
-/* Whether such a loss is worth the time of trials. Classes that are the same on all samples that judged are worth
- * little, unless the noise is large. */
-bool oct_wants_finer(const oct_conversion *c, oct_loss loss, double sqnr, bool scored);
 bool oct_conversion_is_coarse(const oct_conversion *c);
 /* Whether the whole interval of a score lies where it is a loss. */
 bool oct_score_is_worse(const oct_eval_score *x);

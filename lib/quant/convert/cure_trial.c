@@ -75,17 +75,13 @@ static bool was_dynamic(const oct_conversion *c)
     return c->dynamic.taken || c->dynamic.gains || oct_qjob_has_dynamic(c->job);
 }
 
-bool oct_wants_finer(const oct_conversion *c, oct_loss loss, double sqnr, bool scored)
-{
-    const bool little = c->job->all_work * MOST_SAMPLES <= MOST_MACS;
-    return loss == OCT_LOSS_MUCH || (loss == OCT_LOSS_SOME && (little || sqnr < NOISY_DB || !scored));
-}
-
-/* Nobody who asked for a scheme or a goal wants to hear of another one without need. */
+/* Nobody who asked for a scheme or a goal wants to hear of another one without need. Classes that are the same on all
+ * samples that judged are worth little time, unless the noise is large, or was worth layers in float. */
 static bool wants_finer(const oct_conversion *c)
 {
+    const bool little = c->job->all_work * MOST_SAMPLES <= MOST_MACS;
     return oct_conversion_is_coarse(c) && c->o.job.scheme == OCT_SCHEME_AUTO && !c->o.n_goals &&
-           oct_wants_finer(c, OCT_LOSS_SOME, c->sqnr, oct_conversion_score(c) != NULL);
+           (little || c->finer.nodes || c->sqnr < NOISY_DB || !oct_conversion_score(c));
 }
 
 oct_status oct_cures_try(oct_conversion *c, const oct_pick *judging, oct_err *err)

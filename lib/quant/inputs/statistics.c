@@ -2,6 +2,7 @@
 #include "quant/convert/convert_int.h"
 
 #include "observers/exercise.h"
+#include "ops/traits.h"
 #include "quant/inputs/norm_draw.h"
 #include "quant/job/job.h"
 #include "runtime/runnable.h"
@@ -77,9 +78,13 @@ oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
 static oct_status needs_batch(const oct_conversion *c, bool *needs, oct_err *err)
 {
     const oct_target_times x = oct_qjob_expected(c->job);
+    const oct_graph *g = c->m->graph;
     oct_graph *copy = NULL;
+    bool layers = false;
     *needs = false;
-    if (!x.n || x.on_floats[0] > 0)
+    for (size_t i = 0; i < g->n_order; i++)
+        layers |= oct_node_has_weights(g, g->order[i]);
+    if (!layers || !x.n || x.on_floats[0] > 0)
         return OCT_OK;
     OCT_TRY(oct_usual_shapes(c->job, &copy, err));
     *needs = !copy;
