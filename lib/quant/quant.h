@@ -174,6 +174,9 @@ oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err);
  * (tune.c). */
 oct_observer_spec oct_qjob_observer(const oct_qjob *j);
 
+/* Whether shapes cannot be inferred with a batch of one, as where batches of several inputs differ; false if the target
+ * has no tables of costs, which need them. */
+oct_status oct_qjob_needs_batch(const oct_qjob *j, bool *needs, oct_err *err);
 /* The times expected with the current placement. */
 oct_target_times oct_qjob_expected(const oct_qjob *j);
 

@@ -2,9 +2,7 @@
 #include "quant/convert/convert_int.h"
 
 #include "observers/exercise.h"
-#include "ops/traits.h"
 #include "quant/inputs/norm_draw.h"
-#include "quant/job/job.h"
 #include "runtime/runnable.h"
 
 static void say_match(oct_conversion *c)
@@ -73,25 +71,6 @@ oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether shapes cannot be inferred with a batch of one, as where batches of several inputs differ. Where a time is
- * known, they can. */
-static oct_status needs_batch(const oct_conversion *c, bool *needs, oct_err *err)
-{
-    const oct_target_times x = oct_qjob_expected(c->job);
-    const oct_graph *g = c->m->graph;
-    oct_graph *copy = NULL;
-    bool layers = false;
-    *needs = false;
-    for (size_t i = 0; i < g->n_order; i++)
-        layers |= oct_node_has_weights(g, g->order[i]);
-    if (!layers || !x.n || x.on_floats[0] > 0)
-        return OCT_OK;
-    OCT_TRY(oct_usual_shapes(c->job, &copy, err));
-    *needs = !copy;
-    oct_graph_destroy(copy);
-    return OCT_OK;
-}
-
 /* Whether a sample tells a size that is not assumed anyway: a first dimension that is open is taken for the batch. */
 static oct_status leaves_open(const oct_conversion *c, bool *open, oct_err *err)
 {
@@ -106,7 +85,7 @@ static oct_status leaves_open(const oct_conversion *c, bool *open, oct_err *err)
             *open |= s->d[d].n < 0;
     }
     if (batch && !*open)
-        OCT_TRY(needs_batch(c, &needs, err));
+        OCT_TRY(oct_qjob_needs_batch(c->job, &needs, err));
     *open |= needs;
     return OCT_OK;
 }

@@ -50,6 +50,21 @@ oct_status oct_usual_shapes(const oct_qjob *j, oct_graph **copy, oct_err *err)
     return OCT_OK;
 }
 
+oct_status oct_qjob_needs_batch(const oct_qjob *j, bool *needs, oct_err *err)
+{
+    oct_graph *copy = NULL;
+    bool layers = false;
+    *needs = false;
+    for (size_t i = 0; i < j->g->n_order; i++)
+        layers |= oct_node_has_weights(j->g, j->g->order[i]);
+    if (!layers || !j->expected.n || j->expected.on_floats[0] > 0) /* where a time is known, shapes are */
+        return OCT_OK;
+    OCT_TRY(oct_usual_shapes(j, &copy, err));
+    *needs = !copy;
+    oct_graph_destroy(copy);
+    return OCT_OK;
+}
+
 /* ---- multiply-accumulates ---- */
 
 static bool lacks_counts(const oct_graph *g)
