@@ -419,11 +419,14 @@ static void put_floats(answer *a)
         end_item(a, "float");
     }
     if (c->finer.nodes) {
-        oct_buf_printf(
-            &a->text,
-            "%zu node%s: the outputs had %.1f dB with %s on integers, as with --budget 3, for %.0f %% less time.",
-            c->finer.nodes, c->finer.nodes == 1 ? "" : "s", c->finer.before, c->finer.nodes == 1 ? "it" : "them",
-            fmax(0, 100 * (1 - 1 / c->finer.longer)));
+        const double less = 100 * (1 - 1 / c->finer.longer);
+        oct_buf_printf(&a->text, "%zu node%s: the outputs had %.1f dB with %s on integers, as with --budget 3, ",
+                       c->finer.nodes, c->finer.nodes == 1 ? "" : "s", c->finer.before,
+                       c->finer.nodes == 1 ? "it" : "them");
+        if (less < 0.5)
+            oct_buf_puts(&a->text, "in the same time.");
+        else
+            oct_buf_printf(&a->text, "for %.0f %% less time.", less);
         end_item(a, "float");
     }
     if (c->n_floats) {

@@ -1,14 +1,14 @@
 /* Leaves more layers float where the result would lose too much and float costs little.
  *
- * It is the last choice, made against what everything before it has reached, as the result is judged: on samples that
- * were kept aside, which alone show ranges that do not hold for them. If a warning or a notice of loss would follow
- * (oct_loss_of), layers become float, with weights in 8 bits where they can be, as many as a price buys. There are two
- * prices, and the second is paid where the first does not suffice:
+ * It is the last choice, made against what everything before it has reached, as the result is judged, but on the half
+ * of the samples that judges, with ranges of the other: these show ranges that do not hold for others. If a warning or
+ * a notice of loss would follow (oct_loss_of), layers become float, with weights in 8 bits where they can be, as many
+ * as a price buys. There are two prices, and the second is paid where the first does not suffice:
  *
  * - nothing: what tables of costs cannot tell apart. What is late in the graph comes first.
  * - a little: where much is lost, LONGER times what was decided, and what causes most noise for its time
- *   comes first; in a run of which calls take most, SHORT_LOSS more; if ranges do not hold and the outputs are of
- * little use, float's time, since integers serve nobody then.
+ *   comes first; in a run of which calls take most, SHORT_LONGER, but SHORT_LOSS at most; if ranges do not hold and the
+ * outputs are of little use, float's time, since integers serve nobody then.
  *
  * The weights may take LARGER times the bytes. All of the model is tried where it is within the price. What does not
  * gain MUCH_DB is taken back. A user's choice of a scheme, a budget, a goal or a size is an answer to the same
@@ -27,14 +27,15 @@
 
 #include <math.h>
 
-#define NOTHING 1.02     /* times what was decided: tables are not more exact */
-#define LONGER 1.15      /* times the expected time, by each table */
-#define LARGER 1.1       /* times the bytes of the weights */
-#define SHORT_RUN 500e3  /* ns in float: in shorter runs, calls take most of the time */
-#define SHORT_LOSS 50e3  /* ns that such a run may lose */
-#define MUCH_DB 3.0      /* dB that a price must gain at the outputs */
-#define LEAST_SHARE 0.02 /* share of the noise: values that cause less are not looked at */
-#define LEAST_TIME 0.002 /* share of the time: what adds less is as if it added this */
+#define NOTHING 1.02      /* times what was decided: tables are not more exact */
+#define LONGER 1.15       /* times the expected time, by each table */
+#define LARGER 1.1        /* times the bytes of the weights */
+#define SHORT_RUN 500e3   /* ns in float: in shorter runs, calls take most of the time */
+#define SHORT_LOSS 50e3   /* ns that such a run may lose ... */
+#define SHORT_LONGER 1.25 /* ... and times the expected time: more is what integers are for */
+#define MUCH_DB 3.0       /* dB that a price must gain at the outputs */
+#define LEAST_SHARE 0.02  /* share of the noise: values that cause less are not looked at */
+#define LEAST_TIME 0.002  /* share of the time: what adds less is as if it added this */
 
 static const char why_float[] = "left float: little time is lost by that, and much accuracy without it";
 
@@ -238,17 +239,18 @@ static size_t count(const oct_qjob *j)
 typedef struct judged {
     double sqnr;
     bool broken;
-    int64_t samples;
     oct_eval_score score; /* metric NULL: there is none */
 } judged;
 
-/* Compares what is decided with the float model, as the result will be. *known: whether that can be done. */
-static oct_status judge(oct_conversion *c, judged *x, bool *known, oct_err *err)
+/* Compares what is decided, with ranges of the half that chooses, with the float model on samples of half h. What is
+ * kept aside judges the result and chooses nothing. *known: whether it can be compared. */
+static oct_status compare_decided(oct_conversion *c, int h, judged *x, bool *known, oct_err *err)
 {
     oct_graph *g;
     oct_eval_result *r = NULL;
     oct_err why = OCT_ERR_INIT;
-    oct_pick pick = oct_pick_judging(c, c->m->graph);
+    const int64_t most = oct_enough_to_judge(c->m->graph);
+    oct_pick pick = c->half[0] ? oct_pick_half(c, h, most) : (oct_pick){ .most = most };
     pick.unsummed = true;
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_quantized_copy(c->job, &g, err));
@@ -261,7 +263,6 @@ static oct_status judge(oct_conversion *c, judged *x, bool *known, oct_err *err)
         const oct_eval_score *score = oct_conversion_score_of(c, r);
         x->sqnr = r->models[1].sqnr_db;
         x->broken = r->models[1].broken;
-        x->samples = r->samples;
         x->score = score ? *score : x->score;
     }
     *known = s == OCT_OK;
@@ -272,6 +273,25 @@ static oct_status judge(oct_conversion *c, judged *x, bool *known, oct_err *err)
         return s;
     }
     return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
+}
+
+static oct_status judge_on(oct_conversion *c, int h, judged *x, bool *known, oct_err *err)
+{
+    oct_calib *all = c->calib;
+    if (!c->half[0])
+        return compare_decided(c, h, x, known, err);
+    c->calib = c->half[0];
+    oct_conversion_changed(c);
+    const oct_status s = compare_decided(c, h, x, known, err);
+    c->calib = all;
+    oct_conversion_changed(c);
+    OCT_TRY(s);
+    return oct_conversion_settle(c, err);
+}
+
+static oct_status judge(oct_conversion *c, judged *x, bool *known, oct_err *err)
+{
+    return judge_on(c, 1, x, known, err);
 }
 
 static oct_loss loss_of(const judged *x)
@@ -287,21 +307,17 @@ static bool is_wanted(const oct_conversion *c, const judged *x)
     return by_labels ? oct_score_is_worse(&x->score) : loss_of(x) != OCT_LOSS_NONE;
 }
 
-/* Whether ranges fit the samples that calibrated, and no others. */
+/* Whether ranges fit the samples that made them, and no others. */
 static oct_status do_ranges_hold(oct_conversion *c, const judged *x, bool *hold, oct_err *err)
 {
-    double gap = 0;
-    oct_graph *g;
+    judged seen;
+    bool known;
     *hold = true;
-    if (loss_of(x) != OCT_LOSS_MUCH || oct_score_is_worse(&x->score))
+    if (loss_of(x) != OCT_LOSS_MUCH || oct_score_is_worse(&x->score) || !c->half[0])
         return OCT_OK;
-    OCT_TRY(oct_quantized_copy(c->job, &g, err));
-    const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, oct_conversion_result(c, c->o.name, g) };
-    const oct_status s = oct_conversion_compare_seen(c, models, x->sqnr, x->samples, &gap, err);
-    oct_graph_destroy(g);
-    OCT_TRY(s);
-    *hold = !(gap > 0);
-    return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
+    OCT_TRY(judge_on(c, 0, &seen, &known, err));
+    *hold = !(known && seen.sqnr >= x->sqnr + MUCH_DB);
+    return OCT_OK;
 }
 
 /* ---- both prices ---- */
@@ -315,7 +331,7 @@ static bool set_price(finer *x, bool little, bool much, bool hold)
         const bool brief = in_float < SHORT_RUN;
         x->most[t] = was * (little && much ? LONGER : NOTHING);
         if (little && brief)
-            x->most[t] = fmax(x->most[t], was + SHORT_LOSS);
+            x->most[t] = fmax(x->most[t], fmin(was + SHORT_LOSS, SHORT_LONGER * was));
         if (little && !hold)
             x->most[t] = fmax(x->most[t], in_float);
         any |= much || brief;
