@@ -184,6 +184,27 @@ def check_microsoft(c):
         c.hold(f"{op}: SQNR", found > 60, f"{found:.1f} dB")
 
 
+# ---- models of float16
+
+def check_own(c):
+    """A float16 model keeps its operators without a Cast, norms and Softmax too, but where the user asks for float32."""
+    rng = np.random.default_rng(3)
+    constants = {k: rng.normal(0, 0.2, (64, 64)).astype(np.float16) for k in ("w0", "w1", "w2")} | {"ones": np.ones(64, np.float16), "zeros": np.zeros(64, np.float16)}
+    nodes = [helper.make_node("MatMul", ["x", "w0"], ["a"]), helper.make_node("LayerNormalization", ["a", "ones", "zeros"], ["b"]), helper.make_node("MatMul", ["b", "w1"], ["c"]),
+             helper.make_node("Softmax", ["c"], ["d"]), helper.make_node("MatMul", ["d", "w2"], ["y"])]
+    model, out = c.folder / "own.onnx", c.folder / "own-half.onnx"
+    onnx.save(_model(nodes, [4, 64], constants.items()), model)
+    for more, casts in (((), 0), (("--set", "op:Softmax=float"), 2)):
+        report = c.convert(model, out, "--scheme", "fp16", *more)
+        got = [n.op_type for n in onnx.load(out).graph.node]
+        c.hold(f"float16 model {' '.join(more)}: {casts} Casts", got.count("Cast") == casts and [o for o in got if o != "Cast"] == [n.op_type for n in nodes], f"{got}")
+        wide = sorted(layer["op"] for layer in report["layers"] if layer["scheme"] != "fp16" and layer["op"] != "Cast")  # those of the ends are gone in the file
+        c.hold(f"float16 model {' '.join(more)}: what the report says", wide == (["Softmax"] if more else []), f"{wide}")
+        samples = [rng.normal(size=(4, 64)).astype(np.float16) for _ in range(3)]
+        found = sqnr(outputs(model, samples), outputs(out, samples))
+        c.hold(f"float16 model {' '.join(more)}: SQNR", found > 50, f"{found:.1f} dB")
+
+
 # ---- traps
 
 def _model(nodes, shape, constants=(), opset=17):
@@ -245,6 +266,7 @@ def main():
                 check_mix(c, loader, seed, samples, data)
         check_cancelling(c, samples, data)
         check_microsoft(c)
+        check_own(c)
         check_traps(c, loader)
         return c.finish()
 

@@ -474,6 +474,13 @@ static bool keeps_bf16(const oct_qjob *j)
     return oct_target_rules_of(j->opts.target)->bfloat16 == OCT_BFLOAT16_YES;
 }
 
+/* Whether a rule of the user keeps the node float32, where 16 bits are what is asked of the others. */
+static bool is_asked_float(const oct_qjob *j, int id)
+{
+    return oct_scheme_is_half(j->opts.scheme) && id < (int)j->n_nodes && oct_row_of(j, id)->asked &&
+           oct_row_of(j, id)->scheme == OCT_SCHEME_FLOAT;
+}
+
 static oct_status compute_in_own_type(const oct_qjob *j, oct_graph *g, oct_err *err)
 {
     OCT_TRY(oct_bodies_do(j, g, compute_in_own_type, err));
@@ -481,7 +488,7 @@ static oct_status compute_in_own_type(const oct_qjob *j, oct_graph *g, oct_err *
     if (!stays)
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_order; i++)
-        stays[g->order[i]] = oct_target_trap(j->opts.target, g, g->order[i]) != NULL;
+        stays[g->order[i]] = oct_target_trap(j->opts.target, g, g->order[i]) || is_asked_float(j, g->order[i]);
     const oct_status s = oct_own_type_write(g, keeps_bf16(j), stays, err);
     oct_free(stays);
     return s;
@@ -495,13 +502,22 @@ static oct_status write_own_type(const oct_qjob *j, oct_graph *g, oct_err *err)
     return compute_in_own_type(j, g, err);
 }
 
+/* Whether what is float stays in the 16-bit type that the model computes in. In a model of that type itself, rules that
+ * keep norms float32 would only add conversions. */
+static bool has_own_type(const oct_qjob *j)
+{
+    const oct_scheme s = j->opts.scheme;
+    return j->opts.source && (s == OCT_SCHEME_WEIGHT_ONLY || (s == OCT_SCHEME_FP16 && j->opts.source == OCT_F16) ||
+                              (s == OCT_SCHEME_BF16 && j->opts.source == OCT_BF16));
+}
+
 static oct_status rewrite(const oct_qjob *j, oct_graph *g, const oct_pass_log *log, oct_err *err)
 {
     OCT_TRY(oct_job_unfold(j, g, log, err));
     OCT_TRY(annotate(j, g, err));
     OCT_TRY(write_forms(j, g, err));
     OCT_TRY(halve(j, g, err)); /* between written quantizers, because Casts are named after their results */
-    if (j->opts.source && j->opts.scheme == OCT_SCHEME_WEIGHT_ONLY)
+    if (has_own_type(j))
         OCT_TRY(write_own_type(j, g, err));
     OCT_TRY(oct_graph_share_constants(g, LEAST_SHARED, oct_is_in_blocks, err));
     if (j->opts.source == OCT_F16 ||

@@ -126,9 +126,23 @@ static const char *no_half(const oct_qjob *j, int id, bool bf16)
     return takes(j, id, bf16) ? NULL : bf16 ? "the operator takes no bfloat16" : "the operator takes no float16";
 }
 
+/* Whether the model computes in the type that is asked for already. Rules that keep norms float32 then only add
+ * conversions, unless they are the user's. */
+static bool is_own(const oct_qjob *j, const oct_policy_row *row)
+{
+    const oct_scheme s = j->opts.scheme;
+    return !row->asked && ((s == OCT_SCHEME_FP16 && j->opts.source == OCT_F16) ||
+                           (s == OCT_SCHEME_BF16 && j->opts.source == OCT_BF16));
+}
+
 static void choose(oct_qjob *j, int id)
 {
-    const oct_policy_row *row = oct_row_of(j, id);
+    oct_policy_row own = *oct_row_of(j, id);
+    if (is_own(j, &own) && own.scheme == OCT_SCHEME_FLOAT) {
+        own.scheme = j->opts.scheme;
+        own.rule = "the model computes in that type";
+    }
+    const oct_policy_row *row = &own;
     const oct_scheme scheme = row->scheme;
     if (oct_scheme_of(j, id) != OCT_SCHEME_FLOAT || oct_kept_float(&j->constraints, id) || !oct_op_of(j->g, id) ||
         !(oct_scheme_is_half(scheme) || oct_scheme_is_half(j->opts.scheme)))
