@@ -365,10 +365,6 @@ LAYERS = {
     "flatten": (behind_conv("Flatten"), 1),
     "unsqueeze": (behind_conv("Unsqueeze", [1, 3]), 1),
     "depth to space": (behind_conv("DepthToSpace", channels=8, blocksize=2), 1),
-    "depth to space by columns": (behind_conv("DepthToSpace", channels=12, blocksize=2, mode="CRD"), 1),
-    "gelu by erf": (((1, 5, 8), gelu), 2),
-    "layer norm": (normalized("LayerNormalization", -1, 6), None),
-    "instance norm": (normalized("InstanceNormalization", None, 6), None),
     "space to depth": (behind_conv("SpaceToDepth", channels=3, size=8, blocksize=1), 1),
     "resize nearest": (behind_conv("Resize", np.array([], F), np.array([1, 1, 2, 2], F), mode="nearest",
                                    coordinate_transformation_mode="asymmetric", nearest_mode="floor"), 1),
@@ -386,6 +382,11 @@ LAYERS = {
     "lstm": (lstm(False), 2),
     "lstm, last step": (lstm(True), 2),
     "lstm, steps in front": (lstm(True, False), 2),
+    # A case's place is the seed of its numbers: new ones stand last.
+    "depth to space by columns": (behind_conv("DepthToSpace", channels=12, blocksize=2, mode="CRD"), 1),
+    "gelu by erf": (((1, 5, 8), gelu), 2),
+    "layer norm": (normalized("LayerNormalization", -1, 6), None),
+    "instance norm": (normalized("InstanceNormalization", None, 6), None),
 }
 
 
