@@ -275,18 +275,25 @@ static oct_status compare_decided(oct_conversion *c, int h, judged *x, bool *kno
     return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
 }
 
+/* On samples of half h. Decisions are as before afterwards. */
 static oct_status judge_on(oct_conversion *c, int h, judged *x, bool *known, oct_err *err)
 {
     oct_calib *all = c->calib;
+    oct_decisions was;
     if (!c->half[0])
         return compare_decided(c, h, x, known, err);
+    OCT_TRY(oct_conversion_settle(c, err));
+    OCT_TRY(oct_decisions_keep(c->job, c->arena, &was, err));
     c->calib = c->half[0];
     oct_conversion_changed(c);
     const oct_status s = compare_decided(c, h, x, known, err);
     c->calib = all;
-    oct_conversion_changed(c);
     OCT_TRY(s);
-    return oct_conversion_settle(c, err);
+    OCT_TRY(oct_decisions_restore(c->job, &was, err));
+    oct_expect(c->job);
+    c->decided = true;
+    oct_conversion_edited(c);
+    return OCT_OK;
 }
 
 static oct_status judge(oct_conversion *c, judged *x, bool *known, oct_err *err)
