@@ -34,6 +34,7 @@
 #define SHORT_LOSS 50e3   /* ns that such a run may lose ... */
 #define SHORT_LONGER 1.25 /* ... and times the expected time: more is what integers are for */
 #define MUCH_DB 3.0       /* dB that a price must gain at the outputs */
+#define LEAST_SAMPLES 32  /* fewer, in halves, tell too little */
 #define LEAST_SHARE 0.02  /* share of the noise: values that cause less are not looked at */
 #define LEAST_TIME 0.002  /* share of the time: what adds less is as if it added this */
 
@@ -250,7 +251,7 @@ static oct_status compare_decided(oct_conversion *c, int h, judged *x, bool *kno
     oct_eval_result *r = NULL;
     oct_err why = OCT_ERR_INIT;
     const int64_t most = oct_enough_to_judge(c->m->graph);
-    oct_pick pick = c->half[0] ? oct_pick_half(c, h, most) : (oct_pick){ .most = most };
+    oct_pick pick = oct_pick_half(c, h, most);
     pick.unsummed = true;
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_quantized_copy(c->job, &g, err));
@@ -268,7 +269,7 @@ static oct_status compare_decided(oct_conversion *c, int h, judged *x, bool *kno
     *known = s == OCT_OK;
     oct_eval_free(r);
     oct_graph_destroy(g);
-    if (s != OCT_OK && s != OCT_EMALFORMED && s != OCT_EUNSUPPORTED) { /* these are said of the result */
+    if (s != OCT_OK && s != OCT_EMALFORMED && s != OCT_EUNSUPPORTED && s != OCT_EUSAGE) { /* said of the result */
         *err = why;
         return s;
     }
@@ -280,8 +281,6 @@ static oct_status judge_on(oct_conversion *c, int h, judged *x, bool *known, oct
 {
     oct_calib *all = c->calib;
     oct_decisions was;
-    if (!c->half[0])
-        return compare_decided(c, h, x, known, err);
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_decisions_keep(c->job, c->arena, &was, err));
     c->calib = c->half[0];
@@ -289,6 +288,8 @@ static oct_status judge_on(oct_conversion *c, int h, judged *x, bool *known, oct
     const oct_status s = compare_decided(c, h, x, known, err);
     c->calib = all;
     OCT_TRY(s);
+    oct_conversion_changed(c);
+    OCT_TRY(oct_conversion_settle(c, err)); /* the job has the statistics of all again */
     OCT_TRY(oct_decisions_restore(c->job, &was, err));
     oct_expect(c->job);
     c->decided = true;
@@ -320,7 +321,7 @@ static oct_status do_ranges_hold(oct_conversion *c, const judged *x, bool *hold,
     judged seen;
     bool known;
     *hold = true;
-    if (loss_of(x) != OCT_LOSS_MUCH || oct_score_is_worse(&x->score) || !c->half[0])
+    if (loss_of(x) != OCT_LOSS_MUCH || oct_score_is_worse(&x->score))
         return OCT_OK;
     OCT_TRY(judge_on(c, 0, &seen, &known, err));
     *hold = !(known && seen.sqnr >= x->sqnr + MUCH_DB);
@@ -400,9 +401,11 @@ static oct_status try_prices(finer *x, const judged *before, oct_err *err)
         OCT_TRY(pay(x, little, taken, &best, &won, err));
         any |= won;
     }
-    if (any)
-        say(x, before, &best);
-    return OCT_OK;
+    if (!any)
+        return OCT_OK;
+    say(x, before, &best);
+    OCT_TRY(x->c->run_methods(x->c, OCT_STEP_BIASES, err)); /* what other layers have lost they corrected, too */
+    return oct_conversion_settle(x->c, err);
 }
 
 /* Whether weights are on integers: else nothing was to be gained. */
@@ -418,10 +421,11 @@ static bool has_layers(const oct_qjob *j)
 static bool is_open(const oct_conversion *c)
 {
     const oct_size_limit *l = &c->o.size;
-    return c->src && c->calib && c->job->costs && c->o.job.scheme == OCT_SCHEME_AUTO && !c->o.budget && !c->o.n_goals &&
-           !l->bytes && !(l->share > 0) && !(l->bits > 0) && !c->o.whole && !c->o.writable && !c->o.twin &&
-           !c->o.command && !(c->fold && c->fold->trial) && oct_conversion_may_run(c, OCT_STEP_CHOICE) &&
-           !oct_no_simulating(c) && !oct_conversion_unjudged(c, c->m->graph);
+    return c->src && c->half[0] && c->calib->samples >= LEAST_SAMPLES && c->job->costs &&
+           c->o.job.scheme == OCT_SCHEME_AUTO && !c->o.budget && !c->o.n_goals && !l->bytes && !(l->share > 0) &&
+           !(l->bits > 0) && !c->o.whole && !c->o.writable && !c->o.twin && !c->o.command &&
+           !(c->fold && c->fold->trial) && oct_conversion_may_run(c, OCT_STEP_CHOICE) && !oct_no_simulating(c) &&
+           !oct_conversion_unjudged(c, c->m->graph);
 }
 
 oct_status oct_finer_try(oct_conversion *c, oct_err *err)
