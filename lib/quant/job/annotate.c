@@ -502,22 +502,13 @@ static oct_status write_own_type(const oct_qjob *j, oct_graph *g, oct_err *err)
     return compute_in_own_type(j, g, err);
 }
 
-/* Whether what is float stays in the 16-bit type that the model computes in. In a model of that type itself, rules that
- * keep norms float32 would only add conversions. */
-static bool has_own_type(const oct_qjob *j)
-{
-    const oct_scheme s = j->opts.scheme;
-    return j->opts.source && (s == OCT_SCHEME_WEIGHT_ONLY || (s == OCT_SCHEME_FP16 && j->opts.source == OCT_F16) ||
-                              (s == OCT_SCHEME_BF16 && j->opts.source == OCT_BF16));
-}
-
 static oct_status rewrite(const oct_qjob *j, oct_graph *g, const oct_pass_log *log, oct_err *err)
 {
     OCT_TRY(oct_job_unfold(j, g, log, err));
     OCT_TRY(annotate(j, g, err));
     OCT_TRY(write_forms(j, g, err));
     OCT_TRY(halve(j, g, err)); /* between written quantizers, because Casts are named after their results */
-    if (has_own_type(j))
+    if ((j->opts.source && j->opts.scheme == OCT_SCHEME_WEIGHT_ONLY) || oct_half_is_own(j))
         OCT_TRY(write_own_type(j, g, err));
     OCT_TRY(oct_graph_share_constants(g, LEAST_SHARED, oct_is_in_blocks, err));
     if (j->opts.source == OCT_F16 ||

@@ -126,19 +126,16 @@ static const char *no_half(const oct_qjob *j, int id, bool bf16)
     return takes(j, id, bf16) ? NULL : bf16 ? "the operator takes no bfloat16" : "the operator takes no float16";
 }
 
-/* Whether the model computes in the type that is asked for already. Rules that keep norms float32 then only add
- * conversions, unless they are the user's. */
-static bool is_own(const oct_qjob *j, const oct_policy_row *row)
+bool oct_half_is_own(const oct_qjob *j)
 {
     const oct_scheme s = j->opts.scheme;
-    return !row->asked && ((s == OCT_SCHEME_FP16 && j->opts.source == OCT_F16) ||
-                           (s == OCT_SCHEME_BF16 && j->opts.source == OCT_BF16));
+    return (s == OCT_SCHEME_FP16 && j->opts.source == OCT_F16) || (s == OCT_SCHEME_BF16 && j->opts.source == OCT_BF16);
 }
 
 static void choose(oct_qjob *j, int id)
 {
     oct_policy_row own = *oct_row_of(j, id);
-    if (is_own(j, &own) && own.scheme == OCT_SCHEME_FLOAT) {
+    if (oct_half_is_own(j) && !own.asked && own.scheme == OCT_SCHEME_FLOAT) {
         own.scheme = j->opts.scheme;
         own.rule = "the model computes in that type";
     }

@@ -48,6 +48,9 @@ oct_status oct_half_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_er
 oct_status oct_bytes_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
 /* The 16-bit float type that a node computes in, or OCT_UNDEFINED. Nodes added after the job was made have none. */
 oct_dtype oct_half_type(const oct_qjob *j, int node);
+/* Whether the model computes in the 16-bit type that is asked for already. Rules that keep norms float32 then only add
+ * conversions, unless they are the user's. */
+bool oct_half_is_own(const oct_qjob *j);
 /* SQNR in dB of rounding a constant to t; NaN: the constant is not f32. */
 double oct_half_sqnr(const oct_tensor *c, oct_dtype t);
 
