@@ -173,10 +173,6 @@ oct_status oct_conversion_compare_result(oct_conversion *c, const char *output, 
 oct_status oct_conversion_hold_goals(oct_conversion *c, oct_err *err);
 /* cure_trial.c: tries schemes for such a warning, on the samples of pick. Sets c->tried. */
 oct_status oct_cures_try(oct_conversion *c, const oct_pick *pick, oct_err *err);
-/* judge.c: sets *gap, as c->seen_gap, for a result that has sqnr on so many samples. All samples must be picked anew.
- */
-oct_status oct_conversion_compare_seen(oct_conversion *c, const oct_eval_model models[2], double sqnr, int64_t samples,
-                                       double *gap, oct_err *err);
 /* judge.c: the score that counts among those of a comparison; NULL: there is none. */
 const oct_eval_score *oct_conversion_score_of(const oct_conversion *c, const oct_eval_result *r);
 

@@ -229,8 +229,8 @@ oct_status oct_conversion_at_outputs(oct_conversion *c, double *sqnr, oct_err *e
 
 /* Ranges and choices may fit the samples that made them far better than others. About as many of them as judged tell
  * this, and only where much is lost does it matter. */
-oct_status oct_conversion_compare_seen(oct_conversion *c, const oct_eval_model models[2], double sqnr, int64_t samples,
-                                       double *gap, oct_err *err)
+static oct_status compare_seen(oct_conversion *c, const oct_eval_model models[2], double sqnr, int64_t samples,
+                               double *gap, oct_err *err)
 {
     if (c->judged != OCT_JUDGED_OTHERS || c->o.synthetic || !(sqnr < CLOSE_DB) || samples < 1)
         return OCT_OK;
@@ -270,5 +270,5 @@ oct_status oct_conversion_compare_result(oct_conversion *c, const char *output, 
         c->o.listener.taken(c->o.listener.arg, c->src);
     OCT_TRY(look_for_denormals(c, pick.aside, err));
     *judged = pick;
-    return oct_conversion_compare_seen(c, models, c->sqnr, c->verdict->samples, &c->seen_gap, err);
+    return compare_seen(c, models, c->sqnr, c->verdict->samples, &c->seen_gap, err);
 }
