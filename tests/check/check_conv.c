@@ -1,6 +1,7 @@
 /* tests/check/check_conv.c -- convolutions against loops over the formula of the ONNX operator. */
 #include "check.h"
 #include "kernels/conv/conv.h"
+#include "kernels/conv/phases.h"
 #include "kernels/dw/dw_int.h"
 #include "kernels/dw/qdw_columns.h"
 #include "kernels/conv/qflat.h"
@@ -217,6 +218,37 @@ static void describe(const oct_conv_geom *g, const char *path, const char *kerne
              (int)g->dw, (int)g->pd, (int)g->ph, (int)g->pw, (int)g->groups, g->transposed ? " transposed" : "");
 }
 
+/* A transposed convolution by its phases, with an output that is wanted. */
+static void check_sphases(oct_check *t, const oct_phases *h, const float *x, const float *w, const oct_sout *o,
+                          const float *want, oct_pool *pool)
+{
+    oct_sconv p;
+    const size_t ny = output_size(&h->g);
+    float *all = oct_check_buffer(t, h->weights * 4), *image = oct_check_buffer(t, h->image * 4),
+          *bias = oct_check_buffer(t, (size_t)h->inner.oc * 4), *got = oct_check_buffer(t, ny * 4);
+    float *residual = oct_check_buffer(t, h->image * 4);
+    oct_sout own = *o;
+    if (oct_check_wrong(t, oct_sconv_prepare(&p, &h->inner, false, 2, NULL) != OCT_OK, "sconv of phases"))
+        return;
+    void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
+    oct_phases_weights(h, w, 4, NULL, 0, all);
+    if (o->bias) {
+        oct_phases_repeat(h, o->bias, 4, bias);
+        own.bias = bias;
+    }
+    if (o->residual) {
+        oct_phases_collect(h, pool, o->residual, o->ldr, 4, residual);
+        own.residual = residual;
+        own.ldr = (size_t)h->inner.oc;
+    }
+    oct_sconv_pack(&p, all, packed);
+    oct_sconv_run(&p, pool, x, packed, image, &own, scratch);
+    oct_phases_spread(h, pool, image, 4, got);
+    char text[300];
+    describe(&h->g, "by phases", oct_sconv_kernel_name(&p), text, sizeof text);
+    oct_check_same(t, want, got, ny * 4, 4, "%s", text);
+}
+
 static void check_sconv_case(oct_check *t, const oct_conv_geom g, size_t round)
 {
     const size_t nx = input_size(&g), ny = output_size(&g), nw = (size_t)(g.c / g.groups * g.oc) * oct_conv_taps(&g);
@@ -261,6 +293,10 @@ static void check_sconv_case(oct_check *t, const oct_conv_geom g, size_t round)
         oct_sconv_run(&p, r & 16 ? t->pool : NULL, x, packed, got, &own, scratch);
         oct_check_same(t, want, got, ny * 4, 4, "%s, in place", text);
     }
+    /* Not of infinite weights: phases multiply them by no zeros. */
+    oct_phases phases;
+    if (fill == oct_fill_f32 && oct_phases_plan(&g, &phases))
+        check_sphases(t, &phases, x, w, &o, want, r & 16 ? t->pool : NULL);
     oct_check_release(t);
 }
 
@@ -293,6 +329,38 @@ static void naive_q_one(void *arg, const oct_conv_geom *g, int64_t n, const int6
                 }
             }
     c->acc[pixel * (size_t)g->oc + (size_t)oc] = (int32_t)(uint32_t)v;
+}
+
+/* As check_sphases. o: its mult for each channel. */
+static void check_qphases(oct_check *t, const oct_phases *h, const naive_q *c, const oct_qout *o, const void *want,
+                          oct_pool *pool)
+{
+    oct_qconv p;
+    const size_t ny = output_size(&h->g), oc = (size_t)h->inner.oc, elem = oct_qout_size(o->kind);
+    uint8_t *all = oct_check_buffer(t, h->weights), *image = oct_check_buffer(t, h->image * elem),
+            *got = oct_check_buffer(t, ny * elem);
+    int32_t *bias = oct_check_buffer(t, oc * 4), *zero = oct_check_buffer(t, oc * 4);
+    float *mult = oct_check_buffer(t, oc * 4);
+    oct_qout own = *o;
+    own.mult = mult;
+    if (oct_check_wrong(t,
+                        oct_qconv_prepare(&p, &h->inner, c->sx ? OCT_S8 : OCT_U8, c->sw ? OCT_S8 : OCT_U8, 2, NULL) !=
+                            OCT_OK,
+                        "qconv of phases"))
+        return;
+    void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
+    oct_phases_weights(h, c->w, 1, c->zw, c->zw_step, all);
+    oct_phases_repeat(h, o->mult, 4, mult);
+    if (c->bias)
+        oct_phases_repeat(h, c->bias, 4, bias);
+    if (c->zw && c->zw_step)
+        oct_phases_repeat(h, c->zw, 4, zero);
+    oct_qconv_pack(&p, all, c->zw && c->zw_step ? zero : c->zw, c->zw_step, packed);
+    oct_qconv_run(&p, pool, c->x, c->zx, packed, c->bias ? bias : NULL, &own, image, scratch);
+    oct_phases_spread(h, pool, image, elem, got);
+    char text[300];
+    describe(&h->g, "by phases", oct_qconv_kernel_name(&p), text, sizeof text);
+    oct_check_same(t, want, got, ny * elem, elem, "%s", text);
 }
 
 /* By the record of that name where it suits, NULL: any. balanced: weights whose zero points are those of s8, 0, and of
@@ -342,6 +410,9 @@ static void check_qconv_case(oct_check *t, const char *record, const oct_conv_ge
     char text[300];
     describe(&g, oct_qconv_algorithm_name(&p), oct_qconv_kernel_name(&p), text, sizeof text);
     oct_check_same(t, want, got, ny * elem, elem, "%s flags %x", text, r & 1023);
+    oct_phases phases;
+    if (oct_phases_plan(&g, &phases))
+        check_qphases(t, &phases, &c, &o, want, r & 256 ? t->pool : NULL);
     oct_check_release(t);
 }
 

@@ -1,5 +1,7 @@
 /* Conv, ConvTranspose and ConvInteger: 1-D to 3-D, float and 8-bit, over the convolution kernels. */
+#include "base/mem.h"
 #include "kernels/conv/conv.h"
+#include "kernels/conv/phases.h"
 #include "kernels/rows.h"
 #include "ops/core/anyprod.h"
 #include "ops/core/packed.h"
@@ -14,11 +16,15 @@ typedef struct conv_state {
     oct_conv_geom g; /* of doubles */
     oct_sconv s;
     oct_qconv q;
-    void *weights;     /* packed; NULL when they are not constant and are packed in scratch */
-    size_t scratch_at; /* where the kernel's scratch begins behind packed weights */
+    void *weights; /* packed; NULL when they are not constant and are packed in scratch */
+    bool phased;   /* `phases.inner` is what the kernels run */
+    oct_phases phases;
+    /* Where parts of scratch begin, behind packed weights if those are there: of phases the weights, bias, image and
+     * residual, then the kernels' own. */
+    size_t phased_at, bias_at, image_at, residual_at, scratch_at;
     oct_sout sout;
     oct_qout qout;
-    int32_t *bias;
+    const int32_t *bias;
     int32_t *zero; /* ConvInteger: the weights' zero points, one or one a channel */
 } conv_state;
 
@@ -189,35 +195,103 @@ static oct_status geometry(const oct_step *s, oct_conv_geom *g, oct_err *err)
     return oct_conv_geom_check(g, err);
 }
 
+/* What the kernels run. */
+static const oct_conv_geom *kernel_geometry(conv_state *c, const oct_conv_geom *g)
+{
+    c->phased = oct_phases_plan(g, &c->phases);
+    return c->phased ? &c->phases.inner : g;
+}
+
+static bool reserve(oct_step *s, size_t bytes, size_t *at)
+{
+    *at = s->scratch;
+    return bytes <= SIZE_MAX - 64 && oct_add_size(s->scratch, oct_round_up(bytes, 64), &s->scratch);
+}
+
 /* Memory for packed weights: the plan's when they are constant, else the head of the scratch. */
 static oct_status place_weights(conv_state *c, oct_step *s, const oct_prep *p, size_t packed, size_t scratch,
                                 oct_err *err)
 {
-    if (s->in[1]->constant) {
-        c->weights = oct_packed_new(p, packed);
-        s->scratch = scratch;
-        return c->weights ? OCT_OK : oct_nomem(err);
-    }
-    c->scratch_at = oct_round_up(packed, 64);
-    if (!oct_add_size(c->scratch_at, scratch, &s->scratch))
+    const bool constant = s->in[1]->constant;
+    const size_t size = (size_t)oct_dtype_bits(s->in[1]->dtype) / 8,
+                 image = c->phased ? c->phases.image * (size_t)oct_dtype_bits(s->out[0]->dtype) / 8 : 0;
+    size_t at;
+    if (constant && !(c->weights = oct_packed_new(p, packed)))
         return oct_nomem(err);
+    s->scratch = 0;
+    if ((!constant && !reserve(s, packed, &at)) ||
+        (c->phased && ((!constant && !reserve(s, c->phases.weights * size, &c->phased_at)) ||
+                       !reserve(s, (size_t)c->phases.inner.oc * sizeof(float), &c->bias_at) ||
+                       !reserve(s, image, &c->image_at) || !reserve(s, s->residual ? image : 0, &c->residual_at))) ||
+        !reserve(s, scratch, &c->scratch_at))
+        return oct_nomem(err);
+    return OCT_OK;
+}
+
+/* Constant weights as the kernels take them; *own is to be freed. */
+static oct_status kernel_weights(const conv_state *c, const oct_step *s, const int32_t *zero, size_t step,
+                                 const void **w, void **own, oct_err *err)
+{
+    const size_t size = (size_t)oct_dtype_bits(s->in[1]->dtype) / 8;
+    *w = s->in[1]->data;
+    *own = NULL;
+    if (!c->phased)
+        return OCT_OK;
+    if (!(*own = oct_alloc(c->phases.weights * size)))
+        return oct_nomem(err);
+    oct_phases_weights(&c->phases, *w, size, zero, step, *own);
+    *w = *own;
+    return OCT_OK;
+}
+
+/* An array of four bytes for each channel, as the kernels take it. */
+static oct_status kernel_array(const conv_state *c, const oct_prep *p, const void **v, oct_err *err)
+{
+    if (!c->phased || !*v)
+        return OCT_OK;
+    void *all = oct_arena_aligned(p->arena, (size_t)c->phases.inner.oc * 4, 64);
+    if (!all)
+        return oct_nomem(err);
+    oct_phases_repeat(&c->phases, *v, 4, all);
+    *v = all;
+    return OCT_OK;
+}
+
+/* The last step's arrays. */
+static oct_status integer_out(conv_state *c, const oct_step *s, const oct_prep *p, const oct_conv_geom *g, oct_err *err)
+{
+    int32_t *bias;
+    OCT_TRY(oct_product_bias(s, p, g->oc, 2, &bias, err));
+    OCT_TRY(oct_product_out(s, p, g->oc, 2, 1.0f, &c->qout, err));
+    const void *arrays[] = { bias, c->qout.mult, c->qout.bias };
+    for (int i = 0; i < 3; i++)
+        OCT_TRY(kernel_array(c, p, &arrays[i], err));
+    c->bias = arrays[0];
+    c->qout.mult = arrays[1];
+    c->qout.bias = arrays[2];
     return OCT_OK;
 }
 
 static oct_status prepare_integer(conv_state *c, oct_step *s, const oct_prep *p, const oct_conv_geom *g, oct_err *err)
 {
     size_t step;
+    const void *w;
+    void *own;
     c->integer = true;
-    OCT_TRY(oct_qconv_prepare(&c->q, g, s->in[0]->dtype, s->in[1]->dtype, p->threads, err));
+    OCT_TRY(oct_qconv_prepare(&c->q, kernel_geometry(c, g), s->in[0]->dtype, s->in[1]->dtype, p->threads, err));
     OCT_TRY(place_weights(c, s, p, c->q.packed_size, c->q.scratch_size, err));
     c->q.fast_pack = p->fast_pack;
-    const int32_t *zero = oct_product_zero(s->in[1]->q, &step);
-    oct_qconv_pack(&c->q, s->in[1]->data, zero, step, c->weights);
+    const void *zero = oct_product_zero(s->in[1]->q, &step);
+    OCT_TRY(kernel_weights(c, s, zero, step, &w, &own, err));
+    const oct_status status = step ? kernel_array(c, p, &zero, err) : OCT_OK;
+    if (status == OCT_OK)
+        oct_qconv_pack(&c->q, w, zero, step, c->weights);
+    oct_free(own);
+    OCT_TRY(status);
     c->weights = oct_packed_done(p, c->weights, c->q.packed_size);
     s->algorithm = oct_qconv_algorithm_name(&c->q);
     s->kernel = oct_qconv_kernel_name(&c->q);
-    OCT_TRY(oct_product_bias(s, p, g->oc, 2, &c->bias, err));
-    return oct_product_out(s, p, g->oc, 2, 1.0f, &c->qout, err);
+    return integer_out(c, s, p, g, err);
 }
 
 static oct_status conv_prepare(oct_step *s, const oct_prep *p, oct_err *err)
@@ -243,18 +317,49 @@ static oct_status conv_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     c->g = g;
     if (c->doubles)
         return OCT_OK;
-    OCT_TRY(oct_sconv_prepare(&c->s, &g, p->bf16, p->threads, err));
+    OCT_TRY(oct_sconv_prepare(&c->s, kernel_geometry(c, &g), p->bf16, p->threads, err));
     s->algorithm = oct_sconv_algorithm_name(&c->s);
     s->kernel = oct_sconv_kernel_name(&c->s);
     OCT_TRY(place_weights(c, s, p, c->s.packed_size, c->s.scratch_size, err));
     if (c->weights) {
-        oct_sconv_pack(&c->s, s->in[1]->data, c->weights);
+        const void *w;
+        void *own;
+        OCT_TRY(kernel_weights(c, s, NULL, 0, &w, &own, err));
+        oct_sconv_pack(&c->s, w, c->weights);
+        oct_free(own);
         c->weights = oct_packed_done(p, c->weights, c->s.packed_size);
     }
     c->sout = (oct_sout){ .ldr = (size_t)g.oc, .clamp = s->epilogue.clamp, .lo = s->epilogue.lo, .hi = s->epilogue.hi };
-    if (s->residual && oct_sconv_in_place(&c->s))
+    if (s->residual && (c->phased || oct_sconv_in_place(&c->s)))
         s->overwrites = 1u << s->residual;
     return OCT_OK;
+}
+
+static void run_float(const conv_state *c, const oct_step *s, const oct_run *r, void *y)
+{
+    uint8_t *scratch = r->scratch;
+    const void *w = s->in[1]->data, *weights = c->weights;
+    oct_sout out = c->sout;
+    out.bias = s->n_in > 2 && s->in[2] ? s->in[2]->data : NULL;
+    out.residual = s->residual ? s->in[s->residual]->data : NULL;
+    if (c->phased && out.residual) {
+        oct_phases_collect(&c->phases, r->pool, out.residual, out.ldr, sizeof(float), scratch + c->residual_at);
+        out.residual = (const float *)(const void *)(scratch + c->residual_at);
+        out.ldr = (size_t)c->phases.inner.oc;
+    }
+    if (c->phased && out.bias) {
+        oct_phases_repeat(&c->phases, out.bias, sizeof *out.bias, scratch + c->bias_at);
+        out.bias = (const float *)(const void *)(scratch + c->bias_at);
+    }
+    if (!weights) {
+        if (c->phased) {
+            oct_phases_weights(&c->phases, w, sizeof(float), NULL, 0, scratch + c->phased_at);
+            w = scratch + c->phased_at;
+        }
+        oct_sconv_pack(&c->s, w, scratch);
+        weights = scratch;
+    }
+    oct_sconv_run(&c->s, r->pool, s->in[0]->data, weights, y, &out, scratch + c->scratch_at);
 }
 
 static oct_status conv_run(const oct_step *s, const oct_run *r, oct_err *err)
@@ -262,24 +367,20 @@ static oct_status conv_run(const oct_step *s, const oct_run *r, oct_err *err)
     const conv_state *c = s->state;
     if (s->out[0]->count == 0)
         return OCT_OK;
-    if (c->integer) {
-        oct_qconv_run(&c->q, r->pool, s->in[0]->data, s->in[0]->q->zp[0], c->weights, c->bias, &c->qout,
-                      s->out[0]->data, r->scratch);
-        return OCT_OK;
-    }
     if (c->doubles) {
         oct_conv_f64(&c->g, r->pool, s->in[0]->data, s->in[1]->data, s->n_in > 2 && s->in[2] ? s->in[2]->data : NULL,
                      s->out[0]->data);
         oct_any_clamp(&s->epilogue, s->out[0]);
         return OCT_OK;
     }
-    void *weights = c->weights;
-    if (!weights)
-        oct_sconv_pack(&c->s, s->in[1]->data, weights = r->scratch);
-    oct_sout out = c->sout;
-    out.bias = s->n_in > 2 && s->in[2] ? s->in[2]->data : NULL;
-    out.residual = s->residual ? s->in[s->residual]->data : NULL;
-    oct_sconv_run(&c->s, r->pool, s->in[0]->data, weights, s->out[0]->data, &out, (char *)r->scratch + c->scratch_at);
+    void *y = c->phased ? (uint8_t *)r->scratch + c->image_at : s->out[0]->data;
+    if (c->integer)
+        oct_qconv_run(&c->q, r->pool, s->in[0]->data, s->in[0]->q->zp[0], c->weights, c->bias, &c->qout, y,
+                      (uint8_t *)r->scratch + c->scratch_at);
+    else
+        run_float(c, s, r, y);
+    if (c->phased)
+        oct_phases_spread(&c->phases, r->pool, y, (size_t)oct_dtype_bits(s->out[0]->dtype) / 8, s->out[0]->data);
     return OCT_OK;
 }
 
