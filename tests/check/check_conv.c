@@ -231,6 +231,7 @@ static void check_sphases(oct_check *t, const oct_phases *h, const float *x, con
     if (oct_check_wrong(t, oct_sconv_prepare(&p, &h->inner, false, 2, NULL) != OCT_OK, "sconv of phases"))
         return;
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
+    const size_t weights = h->weights / h->runs, part = h->image / h->runs;
     oct_phases_weights(h, w, 4, NULL, 0, all);
     if (o->bias) {
         oct_phases_repeat(h, o->bias, 4, bias);
@@ -241,8 +242,11 @@ static void check_sphases(oct_check *t, const oct_phases *h, const float *x, con
         own.residual = residual;
         own.ldr = (size_t)h->inner.oc;
     }
-    oct_sconv_pack(&p, all, packed);
-    oct_sconv_run(&p, pool, x, packed, image, &own, scratch);
+    for (size_t i = 0; i < h->runs; i++) {
+        oct_sconv_pack(&p, all + i * weights, packed);
+        oct_sconv_run(&p, pool, x, packed, image + i * part, &own, scratch);
+        own.residual = own.residual ? own.residual + part : NULL;
+    }
     oct_phases_spread(h, pool, image, 4, got);
     char text[300];
     describe(&h->g, "by phases", oct_sconv_kernel_name(&p), text, sizeof text);
@@ -355,8 +359,11 @@ static void check_qphases(oct_check *t, const oct_phases *h, const naive_q *c, c
         oct_phases_repeat(h, c->bias, 4, bias);
     if (c->zw && c->zw_step)
         oct_phases_repeat(h, c->zw, 4, zero);
-    oct_qconv_pack(&p, all, c->zw && c->zw_step ? zero : c->zw, c->zw_step, packed);
-    oct_qconv_run(&p, pool, c->x, c->zx, packed, c->bias ? bias : NULL, &own, image, scratch);
+    for (size_t i = 0; i < h->runs; i++) {
+        oct_qconv_pack(&p, all + i * (h->weights / h->runs), c->zw && c->zw_step ? zero : c->zw, c->zw_step, packed);
+        oct_qconv_run(&p, pool, c->x, c->zx, packed, c->bias ? bias : NULL, &own,
+                      image + i * (h->image / h->runs) * elem, scratch);
+    }
     oct_phases_spread(h, pool, image, elem, got);
     char text[300];
     describe(&h->g, "by phases", oct_qconv_kernel_name(&p), text, sizeof text);

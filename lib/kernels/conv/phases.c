@@ -40,22 +40,22 @@ bool oct_phases_plan(const oct_conv_geom *g, oct_phases *p)
 {
     int64_t count, channels, weights, image;
     const int64_t strides[] = { g->sd, g->sh, g->sw };
-    if (!g->transposed || g->groups != 1 || !steps(g->sd, g->dd, g->kd) || !steps(g->sh, g->dh, g->kh) ||
-        !steps(g->sw, g->dw, g->kw) || !oct_count(strides, 3, &count) || count == 1 ||
-        __builtin_mul_overflow(count, g->oc, &channels))
+    if (!g->transposed || !steps(g->sd, g->dd, g->kd) || !steps(g->sh, g->dh, g->kh) || !steps(g->sw, g->dw, g->kw) ||
+        !oct_count(strides, 3, &count) || count == 1 || __builtin_mul_overflow(count, g->oc, &channels))
         return false;
     axis a[3];
     axes_of(g, a);
     oct_conv_geom *i = &p->inner;
-    *p = (oct_phases){ .g = *g, .inner = *g, .count = (size_t)count };
+    *p = (oct_phases){ .g = *g, .inner = *g, .count = (size_t)count, .runs = g->groups == 1 ? 1 : (size_t)count };
     p->g.ldy = g->ldy ? g->ldy : g->oc;
-    i->oc = channels;
+    i->oc = p->runs == 1 ? channels : g->oc;
     i->ldy = 0;
     i->sd = i->sh = i->sw = 1;
     i->od = a[0].n, i->oh = a[1].n, i->ow = a[2].n;
     i->kd = a[0].taps, i->kh = a[1].taps, i->kw = a[2].taps;
     i->pd = a[0].first, i->ph = a[1].first, i->pw = a[2].first;
-    const int64_t w[] = { i->c, i->oc, i->kd, i->kh, i->kw }, y[] = { i->n, i->od, i->oh, i->ow, i->oc };
+    const int64_t w[] = { i->c / i->groups, channels, i->kd, i->kh, i->kw },
+                  y[] = { i->n, i->od, i->oh, i->ow, channels };
     if (oct_conv_geom_check(i, NULL) || !oct_count(w, 5, &weights) || !oct_count(y, 5, &image))
         return false;
     p->weights = (size_t)weights;
@@ -79,29 +79,37 @@ static int64_t tap_of(const axis a[3], int64_t phase, int64_t t)
     return tap;
 }
 
+/* Weights of input channel c that are of one phase. */
+static void phase_weights(const oct_phases *p, const axis a[3], size_t c, size_t phase, const uint8_t *w, size_t size,
+                          const int32_t *zero, size_t step, uint8_t *to)
+{
+    const size_t all = oct_conv_taps(&p->g), taps = oct_conv_taps(&p->inner), oc = (size_t)(p->g.oc / p->g.groups),
+                 first = c / (size_t)(p->g.c / p->g.groups) * oc;
+    for (size_t t = 0; t < taps; t++) {
+        const int64_t tap = tap_of(a, (int64_t)phase, (int64_t)t);
+        for (size_t o = 0; o < oc; o++)
+            if (tap >= 0)
+                memcpy(to + (o * taps + t) * size, w + ((c * oc + o) * all + (size_t)tap) * size, size);
+            else
+                memset(to + (o * taps + t) * size, zero ? zero[(first + o) * step] : 0, size);
+    }
+}
+
 void oct_phases_weights(const oct_phases *p, const void *w, size_t size, const int32_t *zero, size_t step, void *to)
 {
     axis a[3];
     axes_of(&p->g, a);
-    const size_t all = oct_conv_taps(&p->g), taps = oct_conv_taps(&p->inner), oc = (size_t)p->g.oc;
-    for (size_t c = 0; c < (size_t)p->g.c; c++)
+    const size_t channels = (size_t)p->g.c, part = p->weights / p->count / channels * size;
+    for (size_t c = 0; c < channels; c++)
         for (size_t phase = 0; phase < p->count; phase++)
-            for (size_t t = 0; t < taps; t++) {
-                const int64_t tap = tap_of(a, (int64_t)phase, (int64_t)t);
-                const uint8_t *from = (const uint8_t *)w + (c * oc * all + (tap < 0 ? 0 : (size_t)tap)) * size;
-                uint8_t *at = (uint8_t *)to + ((c * p->count + phase) * oc * taps + t) * size;
-                for (size_t o = 0; o < oc; o++, from += all * size, at += taps * size)
-                    if (tap >= 0)
-                        memcpy(at, from, size);
-                    else
-                        memset(at, zero ? zero[o * step] : 0, size);
-            }
+            phase_weights(p, a, c, phase, w, size, zero, step,
+                          (uint8_t *)to + (p->runs == 1 ? c * p->count + phase : phase * channels + c) * part);
 }
 
 void oct_phases_repeat(const oct_phases *p, const void *v, size_t size, void *to)
 {
     const size_t bytes = (size_t)p->g.oc * size;
-    for (size_t i = 0; i < p->count; i++)
+    for (size_t i = 0; i < p->count / p->runs; i++)
         memcpy((uint8_t *)to + i * bytes, v, bytes);
 }
 
@@ -109,21 +117,22 @@ typedef struct job {
     const oct_phases *p;
     axis a[3];
     bool collects;
-    size_t oc, pitch; /* bytes of a pixel's channels, and to the next pixel of y */
+    size_t oc, pitch;    /* bytes of a pixel's channels, and to the next pixel of y */
+    size_t phase, pixel; /* bytes of the image from one phase, or pixel, to the next */
     uint8_t *image, *y;
 } job;
 
-/* A line of outputs: for each pixel of a line of inner the sw phases side by side. */
+/* A line of outputs: for each pixel of a line of inner sw phases, which are one piece where they lie side by side. */
 static void move_line(const job *w, uint8_t *image, uint8_t *y)
 {
     const axis *x = &w->a[2];
-    const size_t oc = w->oc, pixel = oc * w->p->count;
-    for (int64_t i = 0, o = x->first * x->s - x->p; i < x->n; i++, o += x->s, image += pixel) {
+    const bool one = w->pitch == w->oc && w->phase == w->oc;
+    for (int64_t i = 0, o = x->first * x->s - x->p; i < x->n; i++, o += x->s, image += w->pixel) {
         const int64_t begin = o < 0 ? -o : 0, end = x->o - o < x->s ? x->o - o : x->s;
-        const int64_t step = w->pitch == oc ? end - begin : 1;
+        const int64_t step = one ? end - begin : 1;
         for (int64_t r = begin; r < end; r += step) {
-            uint8_t *a = image + (size_t)r * oc, *b = y + (size_t)(o + r) * w->pitch;
-            memcpy(w->collects ? a : b, w->collects ? b : a, (size_t)step * oc);
+            uint8_t *a = image + (size_t)r * w->phase, *b = y + (size_t)(o + r) * w->pitch;
+            memcpy(w->collects ? a : b, w->collects ? b : a, (size_t)step * w->oc);
         }
     }
 }
@@ -138,7 +147,7 @@ static void move_lines(void *arg, size_t begin, size_t end, size_t thread)
         const int64_t qy = floor_div(y, g->sh), qz = floor_div(z, g->sd);
         const int64_t phase = ((z - qz * g->sd) * g->sh + y - qy * g->sh) * g->sw;
         const int64_t line = (n * inner->od + qz - w->a[0].first) * inner->oh + qy - w->a[1].first;
-        move_line(w, w->image + ((size_t)(line * inner->ow) * w->p->count + (size_t)phase) * w->oc,
+        move_line(w, w->image + (size_t)(line * inner->ow) * w->pixel + (size_t)phase * w->phase,
                   w->y + i * (size_t)g->ow * w->pitch);
     }
 }
@@ -146,7 +155,10 @@ static void move_lines(void *arg, size_t begin, size_t end, size_t thread)
 static void move(const oct_phases *p, oct_pool *pool, void *image, size_t size, void *y, size_t ld, bool collects)
 {
     enum { LINES = 16 };
-    job w = { .p = p, .collects = collects, .oc = (size_t)p->g.oc * size, .pitch = ld * size, .image = image, .y = y };
+    const size_t oc = (size_t)p->g.oc * size;
+    job w = { .p = p, .collects = collects, .oc = oc, .pitch = ld * size, .image = image, .y = y };
+    w.phase = p->runs == 1 ? oc : p->image / p->count * size;
+    w.pixel = p->runs == 1 ? oc * p->count : oc;
     axes_of(&p->g, w.a);
     oct_pool_for(pool, (size_t)(p->g.n * p->g.od * p->g.oh), LINES, move_lines, &w);
 }

@@ -202,6 +202,17 @@ static const oct_conv_geom *kernel_geometry(conv_state *c, const oct_conv_geom *
     return c->phased ? &c->phases.inner : g;
 }
 
+static size_t runs_of(const conv_state *c)
+{
+    return c->phased ? c->phases.runs : 1;
+}
+
+/* Bytes from the packed weights of a run to those of the next. */
+static size_t packed_step(const conv_state *c)
+{
+    return oct_round_up(c->integer ? c->q.packed_size : c->s.packed_size, 64);
+}
+
 static bool reserve(oct_step *s, size_t bytes, size_t *at)
 {
     *at = s->scratch;
@@ -209,14 +220,14 @@ static bool reserve(oct_step *s, size_t bytes, size_t *at)
 }
 
 /* Memory for packed weights: the plan's when they are constant, else the head of the scratch. */
-static oct_status place_weights(conv_state *c, oct_step *s, const oct_prep *p, size_t packed, size_t scratch,
-                                oct_err *err)
+static oct_status place_weights(conv_state *c, oct_step *s, const oct_prep *p, size_t one, size_t scratch, oct_err *err)
 {
     const bool constant = s->in[1]->constant;
     const size_t size = (size_t)oct_dtype_bits(s->in[1]->dtype) / 8,
                  image = c->phased ? c->phases.image * (size_t)oct_dtype_bits(s->out[0]->dtype) / 8 : 0;
-    size_t at;
-    if (constant && !(c->weights = oct_packed_new(p, packed)))
+    size_t at, packed;
+    if (one > SIZE_MAX - 64 || !oct_mul_size(oct_round_up(one, 64), runs_of(c), &packed) ||
+        (constant && !(c->weights = oct_packed_new(p, packed))))
         return oct_nomem(err);
     s->scratch = 0;
     if ((!constant && !reserve(s, packed, &at)) ||
@@ -226,6 +237,13 @@ static oct_status place_weights(conv_state *c, oct_step *s, const oct_prep *p, s
         !reserve(s, scratch, &c->scratch_at))
         return oct_nomem(err);
     return OCT_OK;
+}
+
+/* The weights of a run; w: those of all. */
+static const void *run_weights(const conv_state *c, const oct_step *s, const void *w, size_t run)
+{
+    const size_t size = (size_t)oct_dtype_bits(s->in[1]->dtype) / 8;
+    return (const uint8_t *)w + (run ? c->phases.weights / c->phases.runs * run * size : 0);
 }
 
 /* Constant weights as the kernels take them; *own is to be freed. */
@@ -284,11 +302,12 @@ static oct_status prepare_integer(conv_state *c, oct_step *s, const oct_prep *p,
     const void *zero = oct_product_zero(s->in[1]->q, &step);
     OCT_TRY(kernel_weights(c, s, zero, step, &w, &own, err));
     const oct_status status = step ? kernel_array(c, p, &zero, err) : OCT_OK;
-    if (status == OCT_OK)
-        oct_qconv_pack(&c->q, w, zero, step, c->weights);
+    /* All runs have one algorithm: the only one that declines weights (Winograd) is of one group. */
+    for (size_t i = 0; status == OCT_OK && i < runs_of(c); i++)
+        oct_qconv_pack(&c->q, run_weights(c, s, w, i), zero, step, (uint8_t *)c->weights + i * packed_step(c));
     oct_free(own);
     OCT_TRY(status);
-    c->weights = oct_packed_done(p, c->weights, c->q.packed_size);
+    c->weights = oct_packed_done(p, c->weights, packed_step(c) * runs_of(c));
     s->algorithm = oct_qconv_algorithm_name(&c->q);
     s->kernel = oct_qconv_kernel_name(&c->q);
     return integer_out(c, s, p, g, err);
@@ -325,9 +344,10 @@ static oct_status conv_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         const void *w;
         void *own;
         OCT_TRY(kernel_weights(c, s, NULL, 0, &w, &own, err));
-        oct_sconv_pack(&c->s, w, c->weights);
+        for (size_t i = 0; i < runs_of(c); i++)
+            oct_sconv_pack(&c->s, run_weights(c, s, w, i), (uint8_t *)c->weights + i * packed_step(c));
         oct_free(own);
-        c->weights = oct_packed_done(p, c->weights, c->s.packed_size);
+        c->weights = oct_packed_done(p, c->weights, packed_step(c) * runs_of(c));
     }
     c->sout = (oct_sout){ .ldr = (size_t)g.oc, .clamp = s->epilogue.clamp, .lo = s->epilogue.lo, .hi = s->epilogue.hi };
     if (s->residual && (c->phased || oct_sconv_in_place(&c->s)))
@@ -356,10 +376,24 @@ static void run_float(const conv_state *c, const oct_step *s, const oct_run *r, 
             oct_phases_weights(&c->phases, w, sizeof(float), NULL, 0, scratch + c->phased_at);
             w = scratch + c->phased_at;
         }
-        oct_sconv_pack(&c->s, w, scratch);
+        for (size_t i = 0; i < runs_of(c); i++)
+            oct_sconv_pack(&c->s, run_weights(c, s, w, i), scratch + i * packed_step(c));
         weights = scratch;
     }
-    oct_sconv_run(&c->s, r->pool, s->in[0]->data, weights, y, &out, scratch + c->scratch_at);
+    const size_t part = c->phased ? c->phases.image / c->phases.runs : 0;
+    for (size_t i = 0; i < runs_of(c); i++) {
+        oct_sconv_run(&c->s, r->pool, s->in[0]->data, (const uint8_t *)weights + i * packed_step(c),
+                      (float *)y + i * part, &out, scratch + c->scratch_at);
+        out.residual = out.residual ? out.residual + part : NULL;
+    }
+}
+
+static void run_integer(const conv_state *c, const oct_step *s, const oct_run *r, void *y)
+{
+    const size_t part = c->phased ? c->phases.image / c->phases.runs * oct_qout_size(c->qout.kind) : 0;
+    for (size_t i = 0; i < runs_of(c); i++)
+        oct_qconv_run(&c->q, r->pool, s->in[0]->data, s->in[0]->q->zp[0], (uint8_t *)c->weights + i * packed_step(c),
+                      c->bias, &c->qout, (uint8_t *)y + i * part, (uint8_t *)r->scratch + c->scratch_at);
 }
 
 static oct_status conv_run(const oct_step *s, const oct_run *r, oct_err *err)
@@ -375,8 +409,7 @@ static oct_status conv_run(const oct_step *s, const oct_run *r, oct_err *err)
     }
     void *y = c->phased ? (uint8_t *)r->scratch + c->image_at : s->out[0]->data;
     if (c->integer)
-        oct_qconv_run(&c->q, r->pool, s->in[0]->data, s->in[0]->q->zp[0], c->weights, c->bias, &c->qout, y,
-                      (uint8_t *)r->scratch + c->scratch_at);
+        run_integer(c, s, r, y);
     else
         run_float(c, s, r, y);
     if (c->phased)
