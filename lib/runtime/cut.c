@@ -35,6 +35,18 @@ static bool is_needed(const oct_graph *g, int v, const bool *covered)
     return needed;
 }
 
+/* Whether a node that still has to run reads the value in the graph before, as the run will ask for it: folding may
+ * have put a constant into a body that reads it from around, and then only that graph knows of the reader. */
+static bool is_awaited(const oct_graph *from, const oct_graph *g, int v, const bool *covered)
+{
+    bool awaited = false;
+    for (size_t i = 0; i < from->value[v].n_uses && !awaited; i++) {
+        const int id = from->value[v].uses[i].node;
+        awaited = !covered[id] && !g->node[id].dead;
+    }
+    return awaited;
+}
+
 /* The outputs of the stage: results of its nodes, which become outputs of its graph, and new constants. from: the graph
  * before. */
 static oct_status list_results(const oct_graph *from, rt_stage *st, const bool *covered, oct_err *err)
@@ -50,7 +62,8 @@ static oct_status list_results(const oct_graph *from, rt_stage *st, const bool *
             if (!OCT_GROW(g->arena, g->output, g->n_output, g->cap_output))
                 return oct_nomem(err);
             g->output[g->n_output++] = (int)v;
-        } else if (needed && x->constant && x->constant->data && !from->value[v].constant) {
+        } else if (x->constant && x->constant->data && !from->value[v].constant &&
+                   (needed || is_awaited(from, g, (int)v, covered))) {
             if (!OCT_GROW(st->arena, st->constant, st->n_constant, cap))
                 return oct_nomem(err);
             st->constant[st->n_constant++] = (int)v;

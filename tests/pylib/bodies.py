@@ -140,6 +140,36 @@ def loop(path, seed=12):
     return _samples(n, 24, 1, 64)
 
 
+def counted(path, seed=20):
+    """Two Loops over as many rows as come in, h = tanh(x[i] W + h): of the input, and of the first one's results. Bodies capture their rows, which are quantized and moved, and the count, an
+    int32 that they compare with. Returns samples float32[n][1][8], and what NumPy says of each."""
+    n = Outer(seed)
+    scale, zero, first, one = n.const(np.float32(0.02)), n.const(np.uint8(128)), n.const(np.array([0])), n.const(np.array([1]))
+    matrices, x = [n.weights(8, 8) for _ in range(2)], "x"
+    for k, w in enumerate(matrices):
+        for _ in range(2):
+            rounded = n.node("DequantizeLinear", [n.node("QuantizeLinear", [x, scale, zero]), scale, zero])
+            x = n.node("Transpose", [rounded], perm=[1, 0, 2])
+        count = n.node("Squeeze", [n.node("Slice", [n.node("Cast", [n.node("Shape", [x])], to=TensorProto.INT32), first, one, first]), first])
+        b = Body(n, f"loop{k}/")
+        h = b.node("Tanh", [b.node("Add", [b.node("MatMul", [b.node("Gather", [x, "i"], axis=0), b.const(w)]), "h"])])
+        go = b.node("Less", [b.node("Cast", ["i"], to=F32), b.node("Cast", [count], to=F32)])
+        body = b.graph(_loop_inputs(floats("h", 1, 8)), [(go, BOOL, []), (h, F32, [1, 8]), (b.node("Identity", [h]), F32, [1, 8])])
+        start = [n.node("Cast", [count], to=TensorProto.INT64), n.const(np.array(True)), n.const(np.zeros((1, 8), np.float32))]
+        n.nodes.append(helper.make_node("Loop", start, [f"last{k}", f"each{k}"], f"steps{k}", body=body))
+        x = f"each{k}"
+    n.save_shaped(path, [floats("x", "n", 1, 8)], [("last1", [1, 8])])
+    samples, wanted = _samples(n, 12, 5, 1, 8), []
+    for rows in samples:
+        for w in matrices:
+            rows, h, each = (np.clip(np.rint(rows / np.float32(0.02)), -128, 127) * np.float32(0.02)), 0, []
+            for row in rows:
+                each.append(h := np.tanh(row @ w + h))
+            rows = np.stack(each)
+        wanted.append(rows[-1])
+    return samples, np.stack(wanted)
+
+
 def scan(path, seed=13):
     """A recurrent cell spelled out. Samples float32[10][48]."""
     n = Outer(seed)
