@@ -9,6 +9,7 @@
 
 #define MUCH_OUTSIDE 0.05
 #define LITTLE_USED 0.2
+#define STEPS 255
 
 static const oct_tensor *constant_of(const oct_graph *g, const oct_node *n, int slot)
 {
@@ -26,7 +27,7 @@ static bool range_of(const oct_graph *g, const oct_node *n, double *lo, double *
     const int zero = z->dtype == OCT_U8 ? *(const uint8_t *)z->data : *(const int8_t *)z->data,
               least = z->dtype == OCT_U8 ? 0 : -128;
     *lo = scale * (least - zero);
-    *hi = scale * (least + 255 - zero);
+    *hi = scale * (least + STEPS - zero);
     return isfinite(*lo) && isfinite(*hi) && *lo < *hi;
 }
 
@@ -67,7 +68,10 @@ void oct_input_fit_add(oct_input_fit *fit, size_t n, const oct_array *arrays)
         const oct_array *a = &arrays[f->at];
         const float *x = a->data;
         const size_t count = a->dtype == OCT_F32 ? (size_t)oct_array_count(a) : 0;
-        const float lo = (float)f->lo, hi = (float)f->hi;
+        /* Half a step further out, values are rounded as well as any other: a zero point in the middle of a range is a
+         * whole number, too. What exceeds half a step is the rounding of the scale. */
+        const double half = 0.5001 * (f->hi - f->lo) / STEPS;
+        const float lo = (float)(f->lo - half), hi = (float)(f->hi + half);
         oct_scan s = { .min = INFINITY, .max = -INFINITY };
         size_t outside = 0;
         oct_scan_f32(x, count, 0, &s);
