@@ -9,6 +9,7 @@
 
 #include "base/io.h"
 #include "base/stop.h"
+#include "kernels/quantize.h"
 #include "ops/core/quantized.h"
 #include "ops/traits.h"
 #include "passes/pass.h"
@@ -201,6 +202,24 @@ static oct_status show(const oct_plan *p, int v, const oct_datum *x, oct_err *er
     return p->tap(p->tap_arg, tap, &t, err);
 }
 
+/* Rounds the result k of a node that has run by itself. */
+static oct_status round_result(const oct_plan *p, int id, int k, oct_datum **out, oct_err *err)
+{
+    const oct_node *n = &p->g->node[id];
+    const oct_quant *y = p->g->value[n->out[k]].quant,
+                    *x = n->n_in && n->in[0] >= 0 ? p->g->value[n->in[0]].quant : NULL;
+    oct_datum *rounded;
+    if (!y || y->n != 1 || (*out)->kind != OCT_DATUM_TENSOR || (*out)->t.dtype != OCT_F32 ||
+        (oct_op_of(p->g, id)->quant == OCT_QUANT_SAME && oct_quant_same(x, y)))
+        return OCT_OK;
+    OCT_TRY(oct_datum_tensor(OCT_F32, (*out)->t.rank, (*out)->dims, &rounded, err));
+    oct_fake_quantize_f32(y->dtype, (*out)->t.data, (size_t)(*out)->t.count, y->scale[0], y->zp[0],
+                          oct_datum_data(rounded));
+    oct_datum_unref(*out);
+    *out = rounded;
+    return OCT_OK;
+}
+
 static oct_status run_node(oct_plan *p, int id, oct_err *err)
 {
     rt_staged *s = p->staged;
@@ -215,6 +234,8 @@ static oct_status run_node(oct_plan *p, int id, oct_err *err)
     for (int k = 0; k < n->n_out; k++) {
         if (st == OCT_OK && n->out[k] >= 0 && !out[k])
             st = oct_fail(err, OCT_EMALFORMED, "nothing made its output %d", k);
+        if (st == OCT_OK && n->out[k] >= 0)
+            st = round_result(p, id, k, &out[k], err);
         if (st != OCT_OK || n->out[k] < 0)
             oct_datum_unref(out[k]);
         else
@@ -233,17 +254,30 @@ static oct_status run_node(oct_plan *p, int id, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether a node that runs by itself, on reals, makes what it should: quantized constants are there for plans alone,
- * and nobody would round the results, but those of a move with the same parameters. */
-static bool runs_on_reals(const oct_graph *g, const oct_node *n, const oct_op *op)
+/* Whether run_node rounds a result after a node on reals has made it: what sizes or counts that are computed are read
+ * for, no plan can hold. */
+static bool is_rounded_alone(const oct_plan *p, int id, const oct_quant *y)
 {
+    oct_compute how;
+    if (!p->staged->all_in || y->n != 1 || y->block)
+        return false;
+    return oct_op_of(p->g, id)->quant == OCT_QUANT_SAME ||
+           (oct_compute_of(p->g, id, &how, NULL) == OCT_OK && how == OCT_ON_REALS);
+}
+
+/* Whether a node that runs by itself, on reals, makes what it should: quantized constants are there for plans alone,
+ * and results are rounded only where no plan can do it. A move with the same parameters makes rounded results. */
+static bool runs_on_reals(const oct_plan *p, int id, const oct_op *op)
+{
+    const oct_graph *g = p->g;
+    const oct_node *n = &g->node[id];
     const oct_quant *x = oct_input_at(n, 0) >= 0 ? g->value[n->in[0]].quant : NULL;
     bool fits = !oct_border_of(g, n);
     for (int i = 0; i < n->n_in && fits; i++)
         fits = n->in[i] < 0 || !g->value[n->in[i]].quant || !oct_value_is_constant(&g->value[n->in[i]]);
     for (int k = 0; k < n->n_out && fits; k++) {
         const oct_quant *y = n->out[k] >= 0 ? g->value[n->out[k]].quant : NULL;
-        fits = !y || (op->quant == OCT_QUANT_SAME && oct_quant_same(x, y));
+        fits = !y || (op->quant == OCT_QUANT_SAME && oct_quant_same(x, y)) || is_rounded_alone(p, id, y);
     }
     return fits;
 }
@@ -264,7 +298,7 @@ static bool runs_alone(const oct_plan *p, int id)
     const oct_op *op = oct_op_of(p->g, id);
     if (oct_node_has_weights(p->g, id) && !p->staged->all_in)
         return false;
-    return (op->run || op->exec) && !op->is_qdq && runs_on_reals(p->g, &p->g->node[id], op);
+    return (op->run || op->exec) && !op->is_qdq && runs_on_reals(p, id, op);
 }
 
 static oct_status run_ready(oct_plan *p, bool *any, oct_err *err)
