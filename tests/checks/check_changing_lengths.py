@@ -4,7 +4,7 @@
     check_changing_lengths.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 A decoder that stops at its end token, with what it wrote as scan outputs; a detector with NonMaxSuppression; scores above a threshold (NonZero,
-Compress, TopK of a computed number); a loop that stops when a sum is reached; a classifier beside such an output; and the other ways to such a
+Compress, TopK of a computed number); durations that say how many rows there are, for devices; a quantized row that is repeated as often as a computed number says; a loop that stops when a sum is reached; a classifier beside such an output; and the other ways to such a
 length: what stands before an end token, the classes that occur, rows that a product reads, elements at places, a Range, and the branches of an If. For each, ONNX Runtime says on
 how many samples the lengths differ. A conversion writes a file, by default, with goals, with labels and with a command as metric, and it and qeval
 say that number; a sample that no metric can compare counts as disagreeing.
@@ -22,9 +22,10 @@ from pylib import packages
 
 packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
+import onnx
 from onnx import TensorProto, helper
 
-from pylib import peer, plainnet
+from pylib import peer, plainnet, tool
 from pylib.judge import Checker, options
 
 F, I64, COUNT = TensorProto.FLOAT, TensorProto.INT64, 48
@@ -277,12 +278,68 @@ def check_case(c, name, made):
         c.hold(f"{name}: {words[0]}", rc == 2 and "'matched'" in said, f"{rc}: {said[-200:]}")
 
 
+def durations(path):
+    """As of voices that are given times: a row for each of as many frames as the longest duration has."""
+    m = plainnet.Nodes(22)
+    m.node("ReduceMax", [m.node("Cast", ["x"], "f", to=F)], "longest", axes=[0, 1], keepdims=0)
+    m.node("Cast", [m.node("Max", ["longest", m.const("zero", np.float32(0))], "frames")], "count", to=TensorProto.INT32)
+    m.node("Range", [m.const("from", np.int32(0)), "count", m.const("by", np.int32(1))], "at")
+    m.node("Unsqueeze", [m.node("Cast", ["at"], "times", to=F), m.const("one", np.int64([1]))], "column")
+    m.node("MatMul", [m.node("Mul", ["column", m.const("small", np.float32(0.01))], "scaled"), m.const("w", m.rng.standard_normal((1, 16)).astype(np.float32))], "p")
+    m.node("MatMul", [m.node("Tanh", ["p"], "t"), m.const("v", m.rng.standard_normal((16, 4)).astype(np.float32))], "y")
+    m.save(path, [("x", I64, [1, 5])], [("y", F, ["frames", 4])])
+
+
+def check_durations(c):
+    """A device wants quantizers around all: not around a number that becomes a count."""
+    model, data = c.folder / "durations.onnx", c.folder / "durations.npy"
+    durations(model)
+    samples = list(np.random.default_rng(23).integers(3, 900, (COUNT, 5)))
+    np.save(data, np.stack(samples))
+    for target in ("qnn", "litert"):
+        out = c.folder / f"durations.{target}.onnx"
+        c.convert(model, out, "--data", data, "--target", target)
+        c.hold(f"durations, {target}: quantized", any(n.op_type == "QuantizeLinear" for n in onnx.load(out).graph.node))
+        for y, x in zip(runs(out, samples), samples):
+            c.hold(f"durations, {target}: rows", len(y[0]) == x.max(), f"{len(y[0])} for {x}")
+
+
+def tiled(path):
+    """A quantized row that is repeated as often as the other input has numbers that are not zero, and rounded again."""
+    m = plainnet.Nodes(24)
+    for k, (scale, zero) in enumerate(((0.02, 100), (0.015, 90))):
+        m.const(f"s{k}", np.float32(scale)), m.const(f"z{k}", np.uint8(zero))
+    m.node("DequantizeLinear", [m.node("QuantizeLinear", ["x", "s0", "z0"], "q"), "s0", "z0"], "r")
+    m.node("Tile", ["r", m.node("Shape", [m.node("NonZero", ["m"], "at")], "times")], "t")
+    m.node("DequantizeLinear", [m.node("QuantizeLinear", ["t", "s1", "z1"], "tq"), "s1", "z1"], "tr")
+    m.node("Relu", ["tr"], "y")
+    m.save(path, [("x", F, [1, 8]), ("m", F, [1, 6])], [("y", F, [2, "n"])])
+
+
+def check_tiled(c):
+    """What a computed number repeats is rounded, too, where no plan can hold it: to the bit what NumPy says."""
+    model, data, found = c.folder / "tiled.onnx", c.folder / "tiled.npz", c.folder / "tiled.out.npz"
+    tiled(model)
+    rng = np.random.default_rng(25)
+    x, mask = rng.standard_normal((COUNT, 1, 8)).astype(np.float32), rng.integers(0, 2, (COUNT, 1, 6)).astype(np.float32)
+    np.savez(data, x=x, m=mask)
+    tool.run_qeval(c.qeval, model, data, found)
+    with np.load(found) as got:
+        for i in range(COUNT):
+            y = np.tile(x[i], (2, int(mask[i].sum())))
+            for scale, zero in ((np.float32(0.02), 100), (np.float32(0.015), 90)):
+                y = (np.clip(np.rint(y / scale) + zero, 0, 255) - zero).astype(np.float32) * scale
+            c.hold(f"tiled: sample {i}", np.array_equal(got[f"y/{i:06}"].reshape(y.shape), np.maximum(y, 0)))
+
+
 def main():
     args = options(__doc__).parse_args()
     with Checker(args) as c:
         (c.folder / "score.py").write_text(COMMAND)
         for name, made in (CASES | MORE).items():
             check_case(c, name, made)
+        check_durations(c)
+        check_tiled(c)
         return c.finish()
 
 

@@ -5,6 +5,13 @@
 
 #include "quant/job/placed.h"
 
+/* Whether the results of a node become integers, up to the preceding product (counts.c). */
+typedef enum oct_counting {
+    OCT_COUNTS_NOT,
+    OCT_COUNTS_NARROW, /* of 8 or 16 bits, such as pixels, or booleans */
+    OCT_COUNTS_WIDE    /* counts, positions, shapes */
+} oct_counting;
+
 typedef struct qnode {
     oct_policy_row policy; /* what the policy asks for */
     oct_policy_row row;    /* that, as the constraints change it (place.c) */
@@ -12,6 +19,7 @@ typedef struct qnode {
     oct_scheme scheme;     /* the scheme that was decided */
     bool absorbed; /* a clamp that is removed, because the quantizer of the integer node before it clamps as well */
     const char *why;
+    oct_counting counting;
     uint32_t rounds;       /* bit i: input i passes a quantizer, although the node computes in float (place_around.c) */
     bool rounds_outputs;   /* the same of its outputs */
     oct_dtype activations; /* the decided type of the activations that it computes on (types_meet.c) */

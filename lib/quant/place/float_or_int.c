@@ -305,6 +305,10 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
         *why = oct_no_integer(op, n);
         return false;
     }
+    if (j->node[id].counting == OCT_COUNTS_WIDE) {
+        *why = oct_becomes_integers;
+        return false;
+    }
     bool real = true;
     for (int i = 0; i < oct_data_inputs(j, id); i++)
         real &= oct_is_f32(j, n->in[i]);

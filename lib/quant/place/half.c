@@ -5,8 +5,8 @@
  * (half_range.c); or it stands among float32 nodes and far from weights, so that it would only add conversions. */
 #include "forms/write/forms_write.h"
 #include "ops/signature.h"
-#include "quant/job/placed.h"
-#include "quant/place/place.h"
+#include "quant/job/records.h"
+#include "quant/place/place_int.h"
 
 oct_dtype oct_half_type(const oct_qjob *j, int node)
 {
@@ -150,33 +150,13 @@ static void choose(oct_qjob *j, int id)
 
 /* ---- results that become integers ---- */
 
-static bool counts(const oct_qjob *j, oct_use u)
+/* Whatever contributes to a number that counts must stay exact as well. */
+static void keep_counts(oct_qjob *j)
 {
-    const oct_op *op = oct_op_of(j->g, u.node);
-    const oct_node *n = &j->g->node[u.node];
-    if (!op || u.slot < 0)
-        return false;
-    return op->converts ? n->out[0] >= 0 && !oct_is_f32(j, n->out[0]) : u.slot < 32 && op->counts >> u.slot & 1;
-}
-
-/* From the end of the graph: whatever contributes to a number that counts must stay exact as well, up to the preceding
- * product. */
-static void keep_counts(oct_qjob *j, bool *exact)
-{
-    for (size_t i = j->g->n_order; i-- > 0;) {
-        int id = j->g->order[i];
-        const oct_node *n = &j->g->node[id];
-        bool any = false;
-        for (int k = 0; k < n->n_out; k++) {
-            const oct_value *v = n->out[k] >= 0 ? &j->g->value[n->out[k]] : NULL;
-            for (size_t u = 0; v && oct_is_f32(j, n->out[k]) && u < v->n_uses; u++)
-                any |= counts(j, v->uses[u]) || exact[v->uses[u].node];
-        }
-        if (!any || oct_op_is_layer(oct_op_of(j->g, id)))
-            continue;
-        exact[id] = true;
-        if (oct_half_type(j, id))
-            oct_set_scheme(j, id, OCT_SCHEME_FLOAT, "its result becomes integers");
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        const int id = j->g->order[i];
+        if (j->node[id].counting != OCT_COUNTS_NOT && oct_half_type(j, id))
+            oct_set_scheme(j, id, OCT_SCHEME_FLOAT, oct_becomes_integers);
     }
 }
 
@@ -249,15 +229,15 @@ oct_status oct_half_place(oct_qjob *j, oct_err *err)
     }
     if (!any)
         return OCT_OK;
-    bool *mark = oct_calloc(2 * j->n_nodes + 1, sizeof *mark);
+    bool *mark = oct_calloc(j->n_nodes + 1, sizeof *mark);
     int *node = oct_calloc(j->n_nodes + 1, sizeof *node);
     if (!mark || !node) {
         oct_free(mark);
         oct_free(node);
         return oct_nomem(err);
     }
-    keep_counts(j, mark);
-    drop_islands(j, mark + j->n_nodes, node);
+    keep_counts(j);
+    drop_islands(j, mark, node);
     oct_free(mark);
     oct_free(node);
     for (size_t i = 0; i < j->g->n_order; i++)

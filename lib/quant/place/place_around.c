@@ -61,6 +61,10 @@ static void round_all(oct_qjob *j, int id)
     }
     if (!real || !data || n->n_captured)
         return;
+    if (j->node[id].counting == OCT_COUNTS_WIDE) {
+        j->node[id].why = oct_becomes_integers;
+        return;
+    }
     if (clamps_reals(j, id)) {
         j->node[id].why = "computed in float, as the layer before it is";
         return;

@@ -16,6 +16,10 @@ static inline bool oct_takes_activations(const oct_target *t, oct_dtype activati
     return oct_target_takes(t, activations, OCT_U8) || oct_target_takes(t, activations, OCT_S8);
 }
 
+/* counts.c: finds the nodes whose results become integers, and the reason for which they are not rounded. */
+void oct_place_counts(oct_qjob *j);
+extern const char oct_becomes_integers[];
+
 /* float_or_int.c: gives each node its scheme, and marks clamps that a quantizer performs. */
 void oct_place_schemes(oct_qjob *j);
 /* Whether both matrices of a recurrent layer are constants of float32. */
