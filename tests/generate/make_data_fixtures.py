@@ -97,9 +97,13 @@ def arrays():
     with open(OUT / "v2.npy", "wb") as f:
         np.lib.format.write_array(f, values.astype(np.float32), version=(2, 0))
     state = rng.integers(-9, 9, (4, 2, 1, 3)).astype(np.float32)
+    npy("state.npy", state)
     both = {"x": values.astype(np.float32), "state": state, "sr": np.array(16000)}
     np.savez(OUT / "stored.npz", **both)
     np.savez_compressed(OUT / "deflated.npz", **both)
+    turned = {name: np.array(a, order="F") for name, a in both.items()}
+    np.savez(OUT / "fortran.npz", **turned)
+    np.savez_compressed(OUT / "fortran_deflated.npz", **turned)
     with zipfile.ZipFile(OUT / "zip64.npz", "w") as z:
         for name, a in both.items():
             with z.open(name + ".npy", "w", force_zip64=True) as f:

@@ -287,9 +287,11 @@ TEST(fixed_batch_is_padded)
 
 TEST(npz_feeds_several_inputs)
 {
-    static const char *const files[] = { "stored.npz", "deflated.npz", "zip64.npz" };
+    static const char *const files[] = { "stored.npz", "deflated.npz", "zip64.npz", "fortran.npz",
+                                         "fortran_deflated.npz" };
     static const int64_t one[3] = { 1, 3, 2 }, st[3] = { 2, 1, 3 };
     const oct_input_desc in[3] = { { "x", OCT_F32, 3, one }, { "state", OCT_F32, 3, st }, { "sr", OCT_S64, 0, NULL } };
+    oct_array states = expect("state.npy");
     for (size_t k = 0; k < OCT_COUNT(files); k++) {
         oct_source *s = open_with(at(files[k]), NULL, in, 3, (oct_source_options){ .shard_i = 1, .shard_n = 2 });
         oct_batch b = OCT_BATCH_INIT;
@@ -298,8 +300,10 @@ TEST(npz_feeds_several_inputs)
             if (oct_source_next(s, 8, &b, &err) != OCT_OK)
                 fail_msg("%s", err.text);
             assert_int_equal(b.n, 1); /* state has no batch dimension */
-            assert_true(((float *)b.tensors[0].data)[4] == (float)(6 * i + 4));
+            for (int j = 0; j < 6; j++)
+                assert_true(((float *)b.tensors[0].data)[j] == (float)(6 * i + j));
             assert_int_equal(b.tensors[1].dims[0], 2);
+            assert_memory_equal(b.tensors[1].data, (float *)states.data + (ptrdiff_t)6 * i, 6 * sizeof(float));
             assert_int_equal(b.tensors[2].rank, 0);
             assert_int_equal(*(int64_t *)b.tensors[2].data, 16000);
         }
@@ -311,6 +315,7 @@ TEST(npz_feeds_several_inputs)
         oct_batch_free(&b);
         oct_source_close(s);
     }
+    oct_array_free(&states);
     source_fails(at("stored.npz"), NULL, &(oct_input_desc){ "y", OCT_F32, 3, one }, 1, OCT_EMALFORMED,
                  "no array for input 'y'");
 }

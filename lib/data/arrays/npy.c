@@ -322,10 +322,10 @@ bool oct_npy_put_texts(oct_buf *out, const oct_str *text, int64_t n, int rank, c
     return !out->failed;
 }
 
-void oct_npy_gather(const oct_npy *h, const uint8_t *data, int64_t index, void *dst)
+void oct_npy_gather(const oct_npy *h, const uint8_t *data, int64_t first, int64_t n, void *dst)
 {
     const size_t size = oct_npy_element(h);
-    int64_t at[OCT_ARRAY_RANK] = { index }, n = 1;
+    int64_t at[OCT_ARRAY_RANK] = { first };
     for (int i = 1; i < h->rank; i++)
         n *= h->dims[i];
     uint8_t *out = dst;
@@ -335,7 +335,7 @@ void oct_npy_gather(const oct_npy *h, const uint8_t *data, int64_t index, void *
             off = off * h->dims[i] + at[i];
         memcpy(out, data + (size_t)off * size, size);
         out += size;
-        for (int i = h->rank - 1; i >= 1; i--) {
+        for (int i = h->rank - 1; i >= 0; i--) {
             if (++at[i] < h->dims[i])
                 break;
             at[i] = 0;
@@ -354,10 +354,8 @@ static oct_status load(const oct_map *m, oct_array *a, oct_err *err)
     if (!h.fortran) {
         if (h.bytes)
             memcpy(a->data, m->data + h.offset, h.bytes);
-    } else if (h.count) {
-        size_t row = h.bytes / (size_t)h.dims[0];
-        for (int64_t i = 0; i < h.dims[0]; i++)
-            oct_npy_gather(&h, m->data + h.offset, i, (char *)a->data + (size_t)i * row);
+    } else {
+        oct_npy_gather(&h, m->data + h.offset, 0, h.dims[0], a->data);
     }
     return OCT_OK;
 }

@@ -42,7 +42,7 @@ bool oct_npy_header_text(oct_buf *out, size_t width, int rank, const int64_t *di
  * UTF-8 become U+FFFD. False: memory ran out. */
 bool oct_npy_put_texts(oct_buf *out, const oct_str *text, int64_t n, int rank, const int64_t *dims);
 
-/* Copies element `index` of axis 0 of Fortran-ordered data (rank >= 1) into dst, in C order. */
-void oct_npy_gather(const oct_npy *h, const uint8_t *data, int64_t index, void *dst);
+/* Copies n elements of axis 0, from `first` on, of Fortran-ordered data (rank >= 1) into dst, in C order. */
+void oct_npy_gather(const oct_npy *h, const uint8_t *data, int64_t first, int64_t n, void *dst);
 
 #endif

@@ -100,23 +100,6 @@ static int64_t npy_count(void *self)
     return ((npy *)self)->count;
 }
 
-/* Rows of Fortran-ordered data are gathered. An array that feeds an input as a whole is gathered row by row of axis 0
- * as well. */
-static oct_status gather(const npy *r, int64_t index, oct_part *part, oct_err *err)
-{
-    const uint8_t *data = r->map.data + r->head.offset;
-    oct_array a;
-    OCT_TRY(oct_array_create(&a, part->array.dtype, part->array.rank, part->array.dims, err));
-    part->array = a;
-    if (r->feed.mode == OCT_FEED_ROWS || r->feed.mode == OCT_FEED_WHOLES) {
-        oct_npy_gather(&r->head, data, index, a.data);
-        return OCT_OK;
-    }
-    for (int64_t i = 0; i < r->head.dims[0]; i++)
-        oct_npy_gather(&r->head, data, i, (char *)a.data + (size_t)i * (a.bytes / (size_t)r->head.dims[0]));
-    return OCT_OK;
-}
-
 static oct_status take_texts(const npy *r, const char *name, const uint8_t *data, oct_array *a, oct_err *err)
 {
     const oct_array shape = *a;
@@ -142,7 +125,7 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
         return OCT_OK;
     oct_feed_shape(&r->feed, &r->shape, &item->parts[r->input]);
     if (r->head.fortran && item->parts[r->input].array.bytes)
-        return gather(r, i, &item->parts[r->input], err);
+        return oct_feed_gather(&r->feed, &r->head, r->map.data + r->head.offset, i, &item->parts[r->input].array, err);
     const size_t bytes = (size_t)oct_array_count(&item->parts[r->input].array) * oct_npy_element(&r->head);
     const uint8_t *data = r->map.data + r->head.offset + (size_t)i * bytes;
     item->parts[r->input].array.data = (void *)(uintptr_t)data;

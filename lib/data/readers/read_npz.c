@@ -1,5 +1,6 @@
 /* lib/data/readers/read_npz.c -- reader: a set of arrays, one per input. Deflated members are inflated as samples are
- * asked for, so that memory does not depend on their number; stored ones and .npy files are mapped. */
+ * asked for, so that memory does not depend on their number; stored ones and .npy files are mapped. A deflated member
+ * in Fortran order has the elements of a sample all over it: it is inflated as a whole. */
 #include "data/arrays/npy.h"
 #include "data/source/set.h"
 #include "data/text/token_rows.h"
@@ -23,7 +24,7 @@ typedef struct member {
     uint32_t crc, sum;  /* of all bytes, as the archive says; of those made */
     oct_npy head;
     oct_array shape;
-    char *shared; /* the whole array, if it is deflated and used for all samples */
+    uint8_t *whole; /* the array, if it is deflated and used for all samples, or in Fortran order */
 } member;
 
 typedef struct set {
@@ -51,7 +52,7 @@ static void set_close(void *self)
         if (r->members[i].open)
             inflateEnd(&r->members[i].z);
         oct_map_close(&r->members[i].own);
-        oct_free(r->members[i].shared);
+        oct_free(r->members[i].whole);
     }
     oct_free(r->members);
     oct_free(r->names);
@@ -203,9 +204,9 @@ static oct_status plan(set *r, const oct_feed_ctx *ctx, oct_err *err)
         s = plan_feeds(r, ctx, names, heads, err);
     for (size_t i = 0; s == OCT_OK && i < ctx->n; i++) {
         member *m = &r->members[r->feeds[i].array];
-        if (m->head.fortran) {
-            s = oct_fail(err, OCT_EUNSUPPORTED, "array '%s' is in Fortran order", r->names[r->feeds[i].array]);
-            oct_hint(err, "store it with numpy.ascontiguousarray, or as an .npy of its own");
+        if (m->head.fortran && m->head.dtype == OCT_STRING) {
+            s = oct_fail(err, OCT_EUNSUPPORTED, "array '%s' is texts in Fortran order", r->names[r->feeds[i].array]);
+            oct_hint(err, "store it with numpy.ascontiguousarray");
         }
     }
     bool any = r->count == 0 || ctx->n == 0; /* a cache may be empty, not everything */
@@ -479,21 +480,25 @@ static int64_t set_count(void *self)
     return ((set *)self)->count;
 }
 
-/* The array that every sample uses, inflated once. */
-static oct_status shared_data(member *m, oct_part *part, size_t bytes, oct_err *err)
+/* Whether a deflated array is inflated once, and not sample by sample. */
+static bool is_at_once(const oct_feed *f, const member *m)
 {
-    if (!m->shared) {
-        if (!(m->shared = oct_alloc(bytes)))
-            return oct_nomem(err);
-        oct_status s = inflate_next(m, m->shared, bytes, err);
-        if (s != OCT_OK) {
-            oct_free(m->shared);
-            m->shared = NULL;
-            return s;
-        }
+    return m->head.fortran || f->mode == OCT_FEED_SHARED || f->mode == OCT_FEED_ONE;
+}
+
+/* Inflates the whole array, once. */
+static oct_status inflate_whole(member *m, oct_err *err)
+{
+    if (m->whole)
+        return OCT_OK;
+    if (!(m->whole = oct_alloc(m->head.bytes)))
+        return oct_nomem(err);
+    oct_status s = inflate_next(m, m->whole, m->head.bytes, err);
+    if (s != OCT_OK) {
+        oct_free(m->whole);
+        m->whole = NULL;
     }
-    part->array.data = m->shared;
-    return OCT_OK;
+    return s;
 }
 
 /* Bytes that a sample takes in the file. */
@@ -523,11 +528,14 @@ static oct_status fill(set *r, size_t input, int64_t index, bool want, oct_part 
     oct_feed_shape(f, &m->shape, &p);
     p.shared &= !r->feed; /* the next file has another */
     const size_t bytes = stored_bytes(m, &p);
-    const bool one = f->mode == OCT_FEED_SHARED || f->mode == OCT_FEED_ONE;
-    if (!m->deflated) {
-        p.array.data = (void *)(uintptr_t)(m->data + m->head.offset + (one ? 0 : (size_t)index * bytes));
-    } else if (one) {
-        OCT_TRY(shared_data(m, &p, bytes, err));
+    const bool one = f->mode == OCT_FEED_SHARED || f->mode == OCT_FEED_ONE, at_once = is_at_once(f, m);
+    if (m->deflated && at_once)
+        OCT_TRY(inflate_whole(m, err));
+    if (!m->deflated || at_once) {
+        const uint8_t *all = m->deflated ? m->whole : m->data + m->head.offset;
+        p.array.data = (void *)(uintptr_t)(all + (one ? 0 : (size_t)index * bytes));
+        if (want && m->head.fortran && bytes)
+            OCT_TRY(oct_feed_gather(f, &m->head, all, index, &p.array, err));
     } else if (!want) {
         return inflate_next(m, NULL, bytes, err);
     } else {
@@ -566,7 +574,7 @@ static oct_status pass_input(set *r, size_t input, int64_t *n, oct_err *err)
     member *m = &r->members[f->array];
     oct_part p = { 0 };
     oct_feed_shape(f, &m->shape, &p);
-    if (!m->deflated || f->mode == OCT_FEED_SHARED || f->mode == OCT_FEED_ONE)
+    if (!m->deflated || is_at_once(f, m))
         return OCT_OK;
     const uint64_t before = m->made;
     const size_t bytes = stored_bytes(m, &p);
@@ -625,8 +633,8 @@ static oct_status set_rewind(void *self, oct_err *err)
     set *r = self;
     r->at = 0;
     for (size_t i = 0; i < r->n; i++) {
-        oct_free(r->members[i].shared);
-        r->members[i].shared = NULL;
+        oct_free(r->members[i].whole);
+        r->members[i].whole = NULL;
         if (r->members[i].deflated && r->names[i][0])
             OCT_TRY(read_head(&r->members[i], err));
     }

@@ -5,6 +5,7 @@
 #ifndef OCT_DATA_READERS_H
 #define OCT_DATA_READERS_H
 
+#include "data/arrays/npy.h"
 #include "data/text/interned.h"
 #include "data/data.h"
 #include "data/readers/stream.h"
@@ -138,6 +139,9 @@ oct_status oct_feed_find(const oct_feed_ctx *ctx, size_t input, const char *cons
 bool oct_feed_matches(const char *array, const char *input);
 /* Sets the shape and the kind of a part by the mode: dimensions of one sample of an array with this header. */
 void oct_feed_shape(const oct_feed *f, const oct_array *head, oct_part *part);
+/* Makes the array of one sample, whose shape is set, of Fortran-ordered data with this header. */
+oct_status oct_feed_gather(const oct_feed *f, const oct_npy *head, const uint8_t *data, int64_t index, oct_array *a,
+                           oct_err *err);
 
 /* A text on the heap: NULL when out of memory. */
 char *oct_strprintf(const char *fmt, ...) OCT_PRINTF(1, 2);

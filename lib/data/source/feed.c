@@ -141,3 +141,13 @@ void oct_feed_shape(const oct_feed *f, const oct_array *head, oct_part *part)
         memcpy(part->array.dims, head->dims + skip, (size_t)part->array.rank * sizeof head->dims[0]);
     oct_array_bytes(head->dtype, oct_array_count(&part->array), &part->array.bytes);
 }
+
+oct_status oct_feed_gather(const oct_feed *f, const oct_npy *head, const uint8_t *data, int64_t index, oct_array *a,
+                           oct_err *err)
+{
+    const bool whole = f->mode == OCT_FEED_ONE || f->mode == OCT_FEED_SHARED;
+    const oct_array shape = *a;
+    OCT_TRY(oct_array_create(a, shape.dtype, shape.rank, shape.dims, err));
+    oct_npy_gather(head, data, whole ? 0 : index, whole ? head->dims[0] : 1, a->data);
+    return OCT_OK;
+}
