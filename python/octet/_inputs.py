@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def name_of(path):
 # ---- arrays ----
 
 def plain(x):
-    """An array without hidden values."""
+    """An array without hidden values, in this machine's byte order."""
     if isinstance(x, ma.MaskedArray):
         if ma.is_masked(x):
             raise TypeError("a masked array has values that are hidden; give x.filled(value) or x.compressed()")
@@ -61,7 +62,7 @@ def plain(x):
     x = np.asarray(x)
     if x.dtype.hasobject:
         raise TypeError(f"arrays of type {x.dtype} cannot be given")
-    return x
+    return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
 
 
 def held(x):
@@ -126,7 +127,7 @@ def written(model, folder, number):
 
 def _write(path, arrays):
     """A file of arrays: of one, or of a dictionary of them. Its name."""
-    if not isinstance(arrays, dict):
+    if not isinstance(arrays, Mapping):
         path = path.with_suffix(".npy")
         np.save(path, plain(arrays), allow_pickle=False)
         return str(path)
@@ -148,7 +149,7 @@ def _write_all(path, arrays, most=None):
     count = size = 0
     room, said = shutil.disk_usage(path.parent).free // 2, False
     for one in itertools.islice(arrays, most):
-        if not isinstance(one, dict) and not is_array(one):
+        if not isinstance(one, Mapping) and not is_array(one):
             raise TypeError(f"samples are arrays, or dictionaries of arrays by the names of inputs; {type(one).__name__} is neither")
         size += os.path.getsize(_write(path.with_name(f"{path.name}-{count:09}"), one))
         count += 1
@@ -177,7 +178,7 @@ def _spec(value, folder, most):
         raise TypeError(f"data cannot be {_what(value)}: give what it makes, {value.__name__}(...)")
     if isinstance(value, Pipe):
         return f"pipe:{value.command}"
-    if isinstance(value, dict) or is_array(value):
+    if isinstance(value, Mapping) or is_array(value):
         return _write(path, value)
     if hasattr(value, "get_next"):
         return _write_all(path, _read(value), most)
@@ -195,7 +196,7 @@ def specs(data, folder, most=None):
     """All samples of data=, as texts. most: of what comes one after the other no more are asked for."""
     if not isinstance(data, (list, tuple)) or not data:
         return [_spec(data, folder, most)]
-    if all(isinstance(one, dict) or is_array(one) for one in data):
+    if all(isinstance(one, Mapping) or is_array(one) for one in data):
         return [_write_all(Path(folder, f"samples{len(os.listdir(folder))}"), data)]
     if any(isinstance(one, (int, float, list, tuple)) for one in data):
         return [_spec(data, folder, most)]
@@ -204,7 +205,7 @@ def specs(data, folder, most=None):
 
 def is_indexed(data):
     """Whether it is a sequence of samples that are asked for one by one, as a data set of PyTorch is."""
-    return (hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (list, tuple, dict)) and not is_name(data) and
+    return (hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (list, tuple, Mapping)) and not is_name(data) and
             not is_array(data))
 
 
@@ -217,7 +218,7 @@ def giver(data, guard):
         kept.clear()
         for slot in slots[:n]:
             name = to_text(slot.name)
-            if isinstance(one, dict):
+            if isinstance(one, Mapping):
                 if name not in one:
                     raise KeyError(f"sample {i} has no array for the input '{name}'")
                 x = one[name]

@@ -362,12 +362,39 @@ mistaken("model_output is the name", lambda: quantize_static("model.onnx", Reade
 mistaken("model_input is None", lambda: quantize_static(None, "q.onnx", Reader()))
 mistaken("nodes_to_exclude is a list", lambda: quantize_static("model.onnx", "q.onnx", Reader(), nodes_to_exclude="fc0"))
 mistaken("op_types_to_quantize is a list", lambda: quantize_dynamic("model.onnx", "q.onnx", "MatMul"))
+mistaken("op_types_to_quantize is a list", lambda: quantize_static("model.onnx", "q.onnx", Reader(), op_types_to_quantize=(["MatMul", "Gemm"],))) # a comma too many
 mistaken("takes no samples", lambda: quantize_dynamic("model.onnx", "q.onnx", Reader()))
 mistaken("extra_options is a dictionary", lambda: quantize_static("model.onnx", "q.onnx", Reader(), extra_options=["x"]))
 quantize_static("model.onnx", "q.onnx", rows()) # beside readers, what octet.convert takes
 quantize_static("model.onnx", "r.onnx", list(rows()))
 assert open("q.onnx", "rb").read() == open("r.onnx", "rb").read()
 import inspect, onnxruntime.quantization as theirs
+for config in ("StaticQuantConfig", "DynamicQuantConfig"): # theirs do, too
+    found = []
+    for classes in (q, theirs):
+        given = (rows(),) if config == "StaticQuantConfig" else ()
+        made = quantize("model.onnx", "r.onnx", getattr(classes, config)(*given, nodes_to_exclude=["fc0"]))
+        found.append(open("r.onnx", "rb").read())
+        assert [layer.integer for layer in made.layers if layer.op == "Gemm"] == [False, True, True], (config, classes, made.layers)
+    assert found[0] == found[1], config
+mistaken("no StaticQuantConfig", lambda: quantize("model.onnx", "q.onnx", {"op_types": []}))
+import onnx
+from octet.quantization.matmul_4bits_quantizer import MatMul4BitsQuantizer # the module of older releases
+four = onnx.load("model.onnx")
+for node in four.graph.node: # one as MatMul
+    if node.name == "fc0":
+        node.op_type = "MatMul"
+        del node.input[2:]
+old = MatMul4BitsQuantizer(four, 16, True, 4)
+old.process()
+got = [n for n in old.model.model.graph.node if n.op_type == "MatMulNBits"]
+attributes = {a.name: a.i for a in got[0].attribute}
+assert [n.name for n in got][0] == "fc0" and (attributes["K"], attributes["N"], attributes["bits"], attributes["block_size"], attributes["accuracy_level"]) == (24, 64, 4, 16, 4), got
+packed, steps = (onnx.numpy_helper.to_array(t) for name in got[0].input[1:3] for t in old.model.model.graph.initializer if t.name == name)
+codes = np.stack([packed & 15, packed >> 4], -1).reshape(64, 2, 16).astype(float) - 8 # symmetric: there are no zero points
+weights = (codes * steps.reshape(64, 2, 1)).reshape(64, 32)[:, :24].T
+float_weights = next(onnx.numpy_helper.to_array(t) for t in four.graph.initializer if t.name == "w0")
+assert np.abs(weights - float_weights).max() <= np.abs(steps).max() and len(got[0].input) == 3, (weights, float_weights)
 for name in ("quantize_static", "quantize_dynamic", "quant_pre_process", "quantize", "StaticQuantConfig", "DynamicQuantConfig", "get_qdq_config"):
     wanted = [n for n in inspect.signature(getattr(theirs, name)).parameters]
     ours = [n for n in inspect.signature(getattr(q, name)).parameters]

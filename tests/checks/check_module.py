@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 60
 # What each case may use. Samples are [64, 8]; the network is small enough to convert in milliseconds, and runs on threads where a case asks for them.
 HEAD = """
-import copy, json, locale, multiprocessing, os, pathlib, pickle, signal, subprocess, sys, tarfile, threading, time
+import collections, copy, json, locale, multiprocessing, os, pathlib, pickle, signal, subprocess, sys, tarfile, threading, time
 import numpy as np, onnx
 from onnx import TensorProto as T, helper as h, numpy_helper as nh
 import octet
@@ -173,10 +173,10 @@ m = octet.Model("net.onnx")
 y = m(x)[0].tobytes()
 raw = np.zeros(x.nbytes + 1, "u1")
 raw[1:] = x.view("u1").ravel()
-for a in (np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2], raw[1:].view("f4").reshape(x.shape), x.astype("f8")):
+for a in (np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2], raw[1:].view("f4").reshape(x.shape), x.astype("f8"), x.astype(">f4")):
     assert m(a)[0].tobytes() == y
 assert m(x[:0])[0].shape == (0, 4)
-for a in (x.astype(">f4"), x.astype("c8"), np.zeros((1,) * 9, "f4"), np.array(["a"]), "text", None, np.zeros(1, "M8[s]")):
+for a in (x.astype("c8"), np.zeros((1,) * 9, "f4"), np.array(["a"]), "text", None, np.zeros(1, "M8[s]")):
     refused(lambda: m(a), kind=TypeError)
 for call in (lambda: m(), lambda: m(x, x), lambda: m(none=x), lambda: m(x, x=x), lambda: m(x[0]), lambda: m(x[:, :3]), lambda: m(np.float32(1))):
     refused(call, status=4)
@@ -209,7 +209,9 @@ np.save("x.npy", x)
 wanted = None
 rows = Set(x)
 for data in ("x.npy", pathlib.Path("x.npy"), b"x.npy", ["x.npy"], x, {"x": x}, [x], (x[:40], x[40:]), list(x), [{"x": row} for row in x], (row for row in x),
-             (x[i:i + 1] for i in range(len(x))), Reader({"x": row[None]} for row in x), rows, Set([{"x": row[None]} for row in x]), x.tolist()):
+             (x[i:i + 1] for i in range(len(x))), Reader({"x": row[None]} for row in x), rows, Set([{"x": row[None]} for row in x]), x.tolist(),
+             collections.UserDict(x=x), [collections.UserDict(x=row) for row in x], Reader(collections.UserDict(x=row[None]) for row in x), # as a tokenizer's result
+             Set([collections.UserDict(x=row[None]) for row in x]), x.astype(">f4"), {"x": x.astype(">f4")}, {"x": np.asfortranarray(x)}):
     got = octet.convert("net.onnx", data, in_memory=True)
     y = octet.Model(got.model)(x)[0]
     wanted = y if wanted is None else wanted

@@ -7,7 +7,7 @@ Names, arguments and their order are ONNX Runtime's. What Octet decides from sam
 reduce_range for any x86-64 processor, where 16-bit sums must not saturate; with 16-bit activations for QNN. Arguments that ask for something that these calls
 cannot give raise octet.Error, whose hint says how octet.convert does it. The functions return what octet.convert returns.
 
-The modules of onnxruntime.quantization are here, too: calibrate, matmul_nbits_quantizer, preprocess, quant_utils, quantize, shape_inference.
+The modules of onnxruntime.quantization are here, too: calibrate, matmul_nbits_quantizer (and matmul_4bits_quantizer, its name of old), preprocess, quant_utils, quantize, shape_inference.
 """
 from typing import Any
 

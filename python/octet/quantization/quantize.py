@@ -1,4 +1,5 @@
 """quantize_static, quantize_dynamic, quantize with their configurations, and get_qdq_config."""
+import inspect
 import os
 import re
 from typing import Any, Dict, List, Optional, Sequence, Union
@@ -60,7 +61,8 @@ def _of_names(names: Sequence[str]) -> str:
 def _check_names(**given: Any) -> None:
     """A text would be taken for a list of letters, and a misplaced argument for names."""
     for name, value in given.items():
-        if value is not None and (isinstance(value, (str, bytes)) or not isinstance(value, (list, tuple, set, frozenset))):
+        names = None if isinstance(value, (str, bytes)) or not isinstance(value, (list, tuple, set, frozenset)) else value
+        if value is not None and (names is None or not all(isinstance(name, str) for name in names)):
             raise TypeError(f"{name} is a list of names, as ['Conv']; this is {value!r}")
 
 
@@ -184,8 +186,7 @@ class StaticQuantConfig:
                  nodes_to_quantize: Optional[Sequence[str]] = None, nodes_to_exclude: Optional[Sequence[str]] = None, per_channel: bool = False,
                  reduce_range: bool = False, use_external_data_format: bool = False, calibration_providers: Optional[Sequence[str]] = None,
                  extra_options: Optional[Dict[str, Any]] = None) -> None:
-        self.arguments = {name: value for name, value in locals().items() if name != "self"}
-        vars(self).update(self.arguments)
+        vars(self).update({name: value for name, value in locals().items() if name != "self"})
 
 
 class DynamicQuantConfig:
@@ -194,14 +195,12 @@ class DynamicQuantConfig:
     def __init__(self, weight_type: Any = QuantType.QInt8, op_types_to_quantize: Optional[Sequence[str]] = None,
                  nodes_to_quantize: Optional[Sequence[str]] = None, nodes_to_exclude: Optional[Sequence[str]] = None, per_channel: bool = False,
                  reduce_range: bool = False, use_external_data_format: bool = False, extra_options: Optional[Dict[str, Any]] = None) -> None:
-        self.arguments = {name: value for name, value in locals().items() if name != "self"}
-        vars(self).update(self.arguments)
+        vars(self).update({name: value for name, value in locals().items() if name != "self"})
 
 
 def quantize(model_input: Model, model_output: Union[str, "os.PathLike[str]"], quant_config: Union[StaticQuantConfig, DynamicQuantConfig]) -> Conversion:
-    """quantize_static or quantize_dynamic, by the kind of the configuration. Raises octet.Error."""
-    if isinstance(quant_config, StaticQuantConfig):
-        return quantize_static(model_input, model_output, **quant_config.arguments)
-    if isinstance(quant_config, DynamicQuantConfig):
-        return quantize_dynamic(model_input, model_output, **quant_config.arguments)
+    """quantize_static or quantize_dynamic, by the kind of the configuration, which may be of ONNX Runtime's classes. Raises octet.Error."""
+    for kind, call in ((StaticQuantConfig, quantize_static), (DynamicQuantConfig, quantize_dynamic)):
+        if kind.__name__ in (of.__name__ for of in type(quant_config).__mro__):
+            return call(model_input, model_output, **{name: getattr(quant_config, name) for name in inspect.signature(kind).parameters})
     raise TypeError(f"quant_config is {type(quant_config).__name__}, no StaticQuantConfig or DynamicQuantConfig")
