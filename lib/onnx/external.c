@@ -101,7 +101,9 @@ static oct_status resolve(const oct_model *m, const char *location, char **real,
     oct_status s = OCT_OK;
     if (!*real) {
         s = oct_fail_errno(err, "its external data '%s'", joined);
-        oct_hint(err, "such a model is several files: copy them together, under the names that they had");
+        oct_hint(err, m->from_file ? "such a model is several files: copy them together, under the names that they had"
+                                   : "the model was given without the data beside its file: give the file's name, "
+                                     "or run in its folder");
     } else {
         if (!lies_in(*real, folder, strlen(folder)) && !is_blob(*real, folder)) {
             s = outside(location, err);

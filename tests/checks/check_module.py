@@ -260,6 +260,17 @@ assert in_memory == pathlib.Path("o.tflite").read_bytes()
 for one in (in_memory, bytearray(in_memory), lite, "o.tflite"):
     assert np.abs(octet.Model(one)(x)[0] - octet.Model("o.tflite")(x)[0]).max() == 0 and np.abs(octet.Model(one)(x)[0] - want).max() < 1
 refused(lambda: octet.convert(b"\\x08 no model", x), status=4)
+os.mkdir("beside")
+onnx.save(network(), "beside/m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+apart = onnx.load("beside/m.onnx", load_external_data=False)
+try:
+    octet.convert(apart, x)
+    raise SystemExit("the data were found")
+except octet.Error as e:
+    assert e.status == 3 and "m.data" in str(e) and "give the file's name" in e.hint, e
+os.chdir("beside")
+assert octet.Model(octet.convert(apart, x))(x)[0].tobytes() == octet.Model(made[0])(x)[0].tobytes()
+os.chdir("..")
 refused(lambda: octet.convert(None, x), kind=TypeError)
 refused(lambda: octet.convert(3, x), kind=TypeError)
 """,
