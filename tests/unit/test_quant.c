@@ -1019,6 +1019,24 @@ TEST(odd_groups_stay_float)
     }
 }
 
+/* As the adapters of a model are before any is given: x * [3, 0] * [0, 4]. */
+TEST(empty_weights_stay_float)
+{
+    oct_graph *g = net_graph(13);
+    int x;
+    GOOD(oct_graph_add_value(g, "x", OCT_F32, &x, err));
+    g->value[x].is_input = true;
+    const int none = NET_NODE(g, "MatMul", "down", "n", x, net_random(g, "w", "3,0", 1));
+    net_output(g, NET_NODE(g, "MatMul", "up", "y", none, net_random(g, "v", "0,4", 1)));
+    work w = dynamic(g, NULL, "octet", OCT_SCHEME_DYNAMIC);
+    for (int i = 0; i < 2; i++) {
+        const oct_layer_decision *p = oct_qjob_layer(w.job, i);
+        assert_false(p->integer);
+        assert_string_equal(p->why, "its weights are empty");
+    }
+    stop(&w, g);
+}
+
 /* ---- bodies ---- */
 
 /* Two convolutions, the first of which halves height and width, and a product; sizes as in dims. */

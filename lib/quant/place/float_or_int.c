@@ -66,6 +66,8 @@ static const char *no_product(const oct_qjob *j, int id)
                                                         : "its weights are not constant";
     if (w && !op->weights.kernel && w->rank != 2)
         return not_one;
+    if (w && !w->count) /* of a sum of no products ONNX Runtime's integer operators write nothing */
+        return "its weights are empty";
     if (w && !oct_layer_layout(j->g, id, &(oct_weight_layout){ 0 }))
         return "its groups do not divide its weights";
     if (oct_no_integer(op, n))
