@@ -87,6 +87,10 @@ const char *oct_model_meta(const oct_model *m, const char *key);
 /* The key of the i-th metadata entry; NULL: there are fewer. */
 const char *oct_model_meta_key(const oct_model *m, size_t i);
 
+/* How many inputs have an initializer, which is their default value and here a constant, where others have none;
+ * *first: the name of one. 0 where each initializer is an input, as files of IR version 3 must have it. */
+size_t oct_model_defaults(const oct_model *m, const char **first);
+
 /* A file of external data for several models, in whose folder they lie: what several of them have is in it once. It is
  * written as oct_out does; a model that refers to it can be loaded when it is committed. commit and abort release it.
  */

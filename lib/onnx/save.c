@@ -90,6 +90,22 @@ const char *oct_model_meta_key(const oct_model *m, size_t i)
     return p && i < p->n_metadata_props ? p->metadata_props[i]->key : NULL;
 }
 
+size_t oct_model_defaults(const oct_model *m, const char **first)
+{
+    const Onnx__ModelProto *p = m->proto;
+    const oct_graph *g = m->graph;
+    size_t n = 0;
+    for (size_t i = 0; p && p->graph && i < p->graph->n_input; i++) {
+        const char *name = p->graph->input[i]->name;
+        const int v = name ? oct_graph_find(g, name) : -1;
+        if (v < 0 || g->value[v].is_input)
+            continue;
+        if (n++ == 0)
+            *first = name;
+    }
+    return n && m->ir_version > 3 && n < p->graph->n_initializer + p->graph->n_sparse_initializer ? n : 0;
+}
+
 /* ---- where tensors' bytes go ---- */
 
 static oct_status collect(void *arg, Onnx__TensorProto *t, oct_err *err)

@@ -274,6 +274,17 @@ os.chdir("..")
 refused(lambda: octet.convert(None, x), kind=TypeError)
 refused(lambda: octet.convert(3, x), kind=TypeError)
 """,
+    "inputs_with_default_values": """
+net = network()
+names = [i.name for i in net.graph.initializer]
+assert not [n for n in octet.convert(net, x).notes if "default value" in n]
+net.graph.input.append(h.make_tensor_value_info(names[0], T.FLOAT, list(net.graph.initializer[0].dims)))
+note, = [n for n in octet.convert(net, x).notes if "default value" in n]
+assert f"input '{names[0]}' has" in note, note
+for name, tensor in zip(names[1:], net.graph.initializer[1:]): # all: a habit of exporters
+    net.graph.input.append(h.make_tensor_value_info(name, T.FLOAT, list(tensor.dims)))
+assert not [n for n in octet.convert(net, x).notes if "default value" in n]
+""",
     "labels_of_arrays": """
 labels = want.argmax(1)
 np.save("labels.npy", labels)

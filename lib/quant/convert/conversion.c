@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "passes/pass.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void oct_conversion_say(oct_conversion *c, int level, const char *fmt, ...)
@@ -60,12 +61,28 @@ static void warn_quantized(oct_conversion *c)
                            c->o.name, n);
 }
 
+/* Adapters (LoRA) are such inputs. */
+static void note_defaults(oct_conversion *c)
+{
+    const char *first;
+    const size_t n = oct_model_defaults(c->m, &first);
+    char more[48] = "";
+    if (n > 1)
+        snprintf(more, sizeof more, " (as %zu more)", n - 1);
+    if (n)
+        oct_conversion_say(c, 0,
+                           "input '%s'%s has a default value: it becomes a constant, and can no longer be given; an "
+                           "input without an initializer stays one",
+                           first, more);
+}
+
 void oct_conversion_take(oct_conversion *c, oct_model *m)
 {
     c->m = m;
     c->size_before = oct_model_bytes(m);
     c->recorded = oct_model_meta(m, OCT_RECORD_KEY) != NULL;
     warn_quantized(c);
+    note_defaults(c);
     oct_conversion_show(c, "read", m->graph);
 }
 
