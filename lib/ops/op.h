@@ -266,6 +266,9 @@ struct oct_op {
      * handle OCT_F16 and OCT_BF16 like OCT_F32. In both cases results are those of float32, rounded once. */
     bool widens;
 
+    /* The output is a sequence of maps, which is held as the table of their values: a runtime around Octet makes it. */
+    bool makes_maps;
+
     /* The first opset in which the operator supports float16, if later than 13, and bfloat16, if later than 22; -1:
      * none. */
     int f16, bf16;

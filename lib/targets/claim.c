@@ -142,6 +142,10 @@ static oct_status find_fault(const oct_graph *g, int node, const char *where, oc
         *why = no_operator(g, node, a, where);
         return *why ? OCT_OK : oct_nomem(err);
     }
+    if (op && op->makes_maps) {
+        *why = oct_arena_printf(a, "operator %s makes maps%s", n->op, where);
+        return *why ? OCT_OK : oct_nomem(err);
+    }
     for (int i = 0; i < n_read(n) + n->n_out; i++) {
         const int v = i < n_read(n) ? read_at(n, i) : n->out[i - n_read(n)];
         const bool unused = i >= n_read(n) && v >= 0 && !g->value[v].n_uses && !g->value[v].is_output;

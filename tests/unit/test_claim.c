@@ -457,6 +457,19 @@ TEST(strings_cross_no_border)
     close_graph();
 }
 
+/* Octet holds maps as the table of their values, which is not what the file says. */
+TEST(maps_cross_no_border)
+{
+    open_graph();
+    GOOD(oct_graph_set_opset(g, "ai.onnx.ml", 3, err));
+    const int map = net_node(g, "ai.onnx.ml.ZipMap", "zip", "map", two_layers("a", input()), NET_END);
+    net_output(g, map);
+    ask(OCT_CLAIM_INTEGERS);
+    assert_int_equal(of("a")->part, 0);
+    assert_string_equal(of("zip")->reason, "operator ZipMap makes maps");
+    close_graph();
+}
+
 TEST(unknown_types_stay)
 {
     open_graph();

@@ -197,5 +197,10 @@ static oct_status zip_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_zip_map = {
-    OCT_SCHEMA("ZipMap", ML, 1, 1, 1, 1, 1), .infer = zip_infer, .widens = true, .prepare = zip_prepare, .run = zip_run,
+    OCT_SCHEMA("ZipMap", ML, 1, 1, 1, 1, 1),
+    .infer = zip_infer,
+    .widens = true,
+    .makes_maps = true,
+    .prepare = zip_prepare,
+    .run = zip_run,
 };
