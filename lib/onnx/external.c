@@ -81,6 +81,15 @@ static bool is_blob(const char *path, const char *folder)
            !strchr(path + n + sizeof blobs - 1, '/');
 }
 
+/* Whether a file lies in the folder of the file that the model's path leads to: both may be linked into another one. */
+static bool lies_beside(const char *real, const char *model)
+{
+    char *file = realpath(model, NULL);
+    const bool beside = file && lies_in(real, file, (size_t)(strrchr(file, '/') - file));
+    free(file);
+    return beside;
+}
+
 /* The file with all links followed, checked to lie in the model's folder, or where the cache that the folder is part of
  * keeps its files; released with free(). */
 static oct_status resolve(const oct_model *m, const char *location, char **real, oct_err *err)
@@ -105,7 +114,7 @@ static oct_status resolve(const oct_model *m, const char *location, char **real,
                                    : "the model was given without the data beside its file: give the file's name, "
                                      "or run in its folder");
     } else {
-        if (!lies_in(*real, folder, strlen(folder)) && !is_blob(*real, folder)) {
+        if (!lies_in(*real, folder, strlen(folder)) && !is_blob(*real, folder) && !lies_beside(*real, m->path)) {
             s = outside(location, err);
             free(*real);
         }
@@ -169,10 +178,14 @@ static oct_status find_bytes(oct_model *m, const Onnx__TensorProto *t, size_t wa
     OCT_TRY(find_map(m, location, &map, err));
     if (*size == SIZE_MAX && offset <= map->size) /* neither a type that is known nor a length: all that follows */
         *size = map->size - offset;
-    if (offset > map->size || *size > map->size - offset)
-        return oct_fail(err, OCT_EMALFORMED,
-                        "its external data, %zu bytes at offset %zu, run past the end of '%s' (%zu bytes)", *size,
-                        offset, map->path, map->size);
+    if (offset > map->size || *size > map->size - offset) {
+        oct_fail(err, OCT_EMALFORMED,
+                 "its external data, %zu bytes at offset %zu, run past the end of '%s' (%zu bytes)", *size, offset,
+                 map->path, map->size);
+        oct_format_hint(map->data, map->size, err);
+        oct_hint(err, "the data file is cut short, or another model's: copy both again");
+        return OCT_EMALFORMED;
+    }
     static const uint8_t none[1];
     *data = map->data ? map->data + offset : none;
     return OCT_OK;

@@ -412,8 +412,7 @@ oct_status load_build(load_graph *b)
     return OCT_OK;
 }
 
-/* A word about files that are often given by mistake; the first hint counts. */
-static void hint_format(const uint8_t *p, size_t n, oct_err *err)
+void oct_format_hint(const uint8_t *p, size_t n, oct_err *err)
 {
     static const struct {
         const char *start, *hint;
@@ -430,7 +429,6 @@ static void hint_format(const uint8_t *p, size_t n, oct_err *err)
             oct_hint(err, "%s", known[i].hint);
     if (n > 8 && memcmp(p + 4, "ORTM", 4) == 0)
         oct_hint(err, "this is a model in ONNX Runtime's own format: give the .onnx file that it was made from");
-    oct_hint(err, "if this was an ONNX model, it is damaged or cut short: copy or export it again");
 }
 
 static oct_status unpack(oct_model *m, oct_err *err)
@@ -489,8 +487,10 @@ static oct_status load(oct_model *m, const oct_model_format *also, oct_buf *note
     if (also && also->is(m->data, m->size))
         return load_other(m, also, notes, err);
     oct_status s = unpack(m, err);
-    if (s == OCT_EMALFORMED)
-        hint_format(m->data, m->size, err);
+    if (s == OCT_EMALFORMED) {
+        oct_format_hint(m->data, m->size, err);
+        oct_hint(err, "if this was an ONNX model, it is damaged or cut short: copy or export it again");
+    }
     OCT_TRY(s);
     const Onnx__ModelProto *p = m->proto;
     if (!(m->graph = oct_graph_create()))

@@ -40,8 +40,8 @@ typedef struct oct_model {
  *     without constant; its element type and shape are set. It is passed through.
  *   - Calls of model-local functions and Constant nodes stay nodes; the functions are the graph's.
  *   - Attributes that hold graphs are read like the model's graph.
- *   - External data is mapped; it must lie inside the model's folder, or be a link to a blob of the cache of Hugging
- *     Face that the folder is part of.
+ *   - External data is mapped; it must lie inside the model's folder, or inside that of the file to which the model's
+ *     path is a link, or be a link to a blob of the cache of Hugging Face that the folder is part of.
  * path "-" reads standard input (external data is then looked for in the current folder).
  * OCT_EIO: cannot read (exit 3), also when external data is missing. OCT_EMALFORMED: names file and node or tensor.
  * OCT_EUNSUPPORTED: an IR version outside 3..14, a tensor of rank above 8 or in segments. OCT_ENOMEM.

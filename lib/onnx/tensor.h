@@ -29,6 +29,9 @@ oct_status oct_external_bytes(oct_model *m, const Onnx__TensorProto *t, size_t w
  * found before any work is done. Errors as above. */
 oct_status oct_external_find(oct_model *m, oct_err *err);
 
+/* A hint about files of other formats that are often given by mistake; the first hint of an error counts. */
+void oct_format_hint(const uint8_t *p, size_t n, oct_err *err);
+
 /* A record with name, dims and a view of t's data; in the arena. */
 oct_status oct_tensor_encode(oct_arena *a, const char *name, const oct_tensor *t, Onnx__TensorProto **out,
                              oct_err *err);

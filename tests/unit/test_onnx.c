@@ -729,6 +729,41 @@ TEST(external_data_stay_inside)
     }
 }
 
+/* Links in another folder to a model and the data beside it. */
+TEST(external_data_beside_the_file_of_a_link)
+{
+    copy_to("external/model.onnx", "ext.onnx");
+    copy_to("external/weights.bin", "weights.bin");
+    assert_int_equal(mkdir(temp("links"), 0755), 0);
+    assert_int_equal(symlink("../weights.bin", temp("links/weights.bin")), 0);
+    copy_to("external/model.onnx", "links/own.onnx");
+    oct_err err = OCT_ERR_INIT;
+    oct_model *m = NULL;
+    assert_int_equal(oct_model_load(temp("links/own.onnx"), &m, &err), OCT_EMALFORMED);
+    assert_non_null(strstr(err.text, "outside the model's folder"));
+    assert_int_equal(symlink("../ext.onnx", temp("links/model.onnx")), 0);
+    m = load(temp("links/model.onnx"));
+    external_weights(m->graph);
+    oct_model_free(m);
+    static const char *const made[] = { "links/own.onnx", "links/model.onnx", "links/weights.bin" };
+    for (size_t i = 0; i < OCT_COUNT(made); i++)
+        assert_int_equal(unlink(temp(made[i])), 0);
+    assert_int_equal(rmdir(temp("links")), 0);
+}
+
+TEST(external_data_that_were_not_fetched)
+{
+    static const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n";
+    copy_to("external/bad_range.onnx", "ext.onnx");
+    FILE *f = fopen(temp("weights.bin"), "wb");
+    assert_true(f && fwrite(pointer, sizeof pointer - 1, 1, f) == 1 && fclose(f) == 0);
+    oct_err err = OCT_ERR_INIT;
+    oct_model *m = NULL;
+    assert_int_equal(oct_model_load(temp("ext.onnx"), &m, &err), OCT_EMALFORMED);
+    assert_non_null(strstr(err.text, "run past the end"));
+    assert_non_null(strstr(err.hint, "git lfs pull"));
+}
+
 /* ---- malformed files ---- */
 
 TEST(bad_graphs_name_the_fault)
