@@ -38,6 +38,11 @@ static oct_status put_nodes(oct_json *j, const oct_eval_model_result *m, const o
         oct_json_str(j, "op", v->node[i].op);
         oct_json_str(j, "scheme", scheme_of(m, &floats, &v->node[i]));
         oct_json_str(j, "why", v->node[i].stand.why);
+        oct_json_bool(j, "weighted", v->node[i].weighted);
+        oct_json_open(j, "from", '[');
+        for (size_t k = 0; k < v->node[i].n_from; k++)
+            oct_json_int(j, NULL, v->node[i].from[k]);
+        oct_json_close(j);
         oct_json_close(j);
     }
     oct_json_close(j);

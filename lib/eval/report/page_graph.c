@@ -39,6 +39,12 @@ typedef struct net {
     size_t n, n_box, n_line;
 } net;
 
+/* A conversion says what its weights are, an evaluation whether there are any. */
+static bool has_weights(const layer *l)
+{
+    return oct_item_at(l->n, "weights") || oct_item_true(l->n, "weighted");
+}
+
 static const char *kind_of(const layer *l)
 {
     return ev_page_row_kind(NULL, l->n);
@@ -95,7 +101,7 @@ static void find_rows(net *g, const ev_page_row *rows, size_t n_rows)
 static bool continues(const net *g, size_t i)
 {
     const layer *l = &g->layer[i];
-    return i > 0 && l->n_made == 1 && l->made == i - 1 && l[-1].uses == 1 && !oct_item_at(l->n, "weights") &&
+    return i > 0 && l->n_made == 1 && l->made == i - 1 && l[-1].uses == 1 && !has_weights(l) &&
            strcmp(kind_of(l), kind_of(l - 1)) == 0;
 }
 
@@ -203,7 +209,7 @@ static void put_cut(const net *g, const char *text, size_t most)
 static const layer *head(const net *g, const box *b)
 {
     for (size_t k = 0; k < b->n; k++)
-        if (oct_item_at(g->layer[b->first + k].n, "weights"))
+        if (has_weights(&g->layer[b->first + k]))
             return &g->layer[b->first + k];
     return &g->layer[b->first];
 }

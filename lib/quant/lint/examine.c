@@ -135,9 +135,9 @@ static bool has_weights(const oct_graph *g, int id)
     return slot < n->n_in && n->in[slot] >= 0 && oct_value_is_constant(&g->value[n->in[slot]]);
 }
 
-/* Counts a layer's weights and work, which it returns. read: the graph with quantization at its values; NULL: it has no
- * such node. */
-static double count_work(const oct_graph *g, const oct_graph *read, int id, const oct_stand *s, oct_lint_verdict *v)
+/* Counts the weights and the work of the last node of the list. read: the graph with quantization at its values; NULL:
+ * it has no such node. */
+static void count_work(const oct_graph *g, const oct_graph *read, int id, const oct_stand *s, oct_lint_verdict *v)
 {
     const oct_graph *of = read && (size_t)id < read->n_node && !read->node[id].dead ? read : g;
     const bool integer = s->kind == OCT_STANDS_INTEGER, weighted = has_weights(of, id);
@@ -147,7 +147,33 @@ static double count_work(const oct_graph *g, const oct_graph *read, int id, cons
     v->weighted_blocks += weighted && s->kind == OCT_STANDS_BLOCKS;
     v->macs += macs;
     v->integer_macs += integer ? macs : 0;
-    return macs;
+    v->node[v->n - 1].macs = macs;
+    v->node[v->n - 1].weighted = weighted;
+}
+
+/* Finds which nodes of the list make the inputs of a node. Those that are not in the list, since they only express
+ * quantization, stand for the one before them. of: [n_node]: the place of a node in the list; -1: none. */
+static oct_status connect(oct_lint *l, const oct_graph *g, int id, bool listed, int *of, oct_lint_verdict *v,
+                          oct_err *err)
+{
+    const oct_node *n = &g->node[id];
+    int *from = oct_arena_alloc(l->arena, ((size_t)n->n_in + 1) * sizeof *from);
+    size_t n_from = 0;
+    if (!from)
+        return oct_nomem(err);
+    for (int k = 0; k < n->n_in; k++) {
+        const int made = n->in[k] >= 0 ? g->value[n->in[k]].producer : -1;
+        if (made >= 0 && of[made] >= 0)
+            from[n_from++] = of[made];
+    }
+    if (listed) {
+        v->node[v->n - 1].from = from;
+        v->node[v->n - 1].n_from = n_from;
+        of[id] = (int)v->n - 1;
+    } else if (n_from) {
+        of[id] = from[0];
+    }
+    return OCT_OK;
 }
 
 /* read: as in count_work. left_with: the node that holds the graph, if the target leaves it to another runtime; else
@@ -158,6 +184,11 @@ static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph 
     oct_stand *stand;
     const oct_graph *nested;
     const char *place;
+    int *of = NULL; /* as in connect; none inside bodies */
+    if (g == l->g && !(of = oct_arena_alloc(l->arena, (g->n_node + 1) * sizeof *of)))
+        return oct_nomem(err);
+    for (size_t i = 0; of && i < g->n_node; i++)
+        of[i] = -1;
     OCT_TRY(oct_target_stands(t, g, l->arena, &stand, err));
     for (size_t i = 0; i < g->n_order; i++) {
         const int id = g->order[i];
@@ -172,8 +203,10 @@ static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph 
             v->node[v->n++] =
                 (oct_lint_node){ name, g->node[id].op, *s, s->with >= 0 ? oct_node_label(g, s->with) : NULL, false };
             v->integer += s->kind == OCT_STANDS_INTEGER;
-            v->node[v->n - 1].macs = count_work(g, read, id, s, v);
+            count_work(g, read, id, s, v);
         }
+        if (of)
+            OCT_TRY(connect(l, g, id, s->kind != OCT_STANDS_APART, of, v, err));
         if (s->kind != OCT_STANDS_APART && is_quantized_layer(g, id)) {
             v->layers++;
             const bool lost = s->kind == OCT_STANDS_FLOAT || s->kind == OCT_STANDS_LEFT;

@@ -65,7 +65,10 @@ typedef struct oct_lint_node {
     oct_stand stand;
     const char *with; /* the node together with which it runs on integers, or NULL */
     bool lost;        /* the file has quantized this layer, but the target computes it in float or leaves it */
+    bool weighted;    /* it is a layer whose weights are constant, in any form */
     double macs;      /* multiply-accumulates of a sample; 0: none, or not known */
+    const int *from;  /* [n_from]: places in the list of the nodes that make its inputs; none inside bodies */
+    size_t n_from;
 } oct_lint_node;
 
 typedef struct oct_lint_verdict {
