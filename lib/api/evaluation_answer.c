@@ -54,6 +54,7 @@ static void add_judging(oct_buf *b, const octet_evaluate_options *x)
         oct_buf_puts(b, " --less-is-better");
     for (size_t i = 0; i < x->metrics.n; i++)
         oct_buf_printf(b, "%s%s", i ? "," : " --metric ", x->metrics.v[i]);
+    add(b, "--as", x->twin);
     add(b, "--runner", x->runner);
     add(b, "--runner-for", x->runner_for);
 }

@@ -287,11 +287,11 @@ static const char *product(finder *f, const oct_target_op *e, const oct_node *n,
     const oct_node *x = f->from[n->in[0]], *w = oct_input_at(n, 1) >= 0 ? f->from[n->in[1]] : NULL;
     const bool rounds = (e->rules.rounds || gemm) && (to || real_results(e));
     if (!x)
-        return "its input is not quantized";
+        return "the input is not quantized";
     if (!w && !(rounds && (constants || !gemm) && oct_linear_constant(f->g, n->in[1])))
-        return "its weights are not quantized";
+        return "the weights are not quantized";
     if (e->rules.needs_output && !to && !clamped)
-        return "nothing quantizes its result";
+        return "nothing quantizes the result";
     const int a = input_row(f, n->in[0]);
     const oct_dtype b = w ? oct_linear_type(f->g, w) : OCT_S8;
     if (a < 0 || (b != OCT_U8 && b != OCT_S8) || !f->t->takes[a][b == OCT_S8])
@@ -301,7 +301,7 @@ static const char *product(finder *f, const oct_target_op *e, const oct_node *n,
     if (to && !real_results(e) && a != output_row(f, to))
         return "its result has another type than its input";
     if (!is_single(f->g, x))
-        return "a scale of its input is not one number";
+        return "a scale of the input is not one number";
     if (w && e->rules.per_tensor && !is_single(f->g, w))
         return "the target takes one scale for all its weights";
     return bias ? bad_bias(f, e, n, bias, rounds) : NULL;
@@ -312,7 +312,7 @@ static const char *moves(finder *f, const oct_node *n)
     const oct_node *from = f->from[n->in[0]];
     bool crossed = is_crossed(f, n);
     if (!from)
-        return "its input is not quantized";
+        return "the input is not quantized";
     if (!takes_bytes(f->g, n))
         return "the operator takes no bytes in this opset";
     for (int k = 0; k < n->n_out; k++) {
@@ -325,7 +325,7 @@ static const char *moves(finder *f, const oct_node *n)
             continue;
         }
         if (!to)
-            return "nothing quantizes its result";
+            return "nothing quantizes the result";
         if (!same_parameters(f->g, from, to) || input_row(f, n->in[0]) != output_row(f, to))
             return "scale, zero point or type of its result are not those of its input";
     }
@@ -343,14 +343,14 @@ static const char *functions(finder *f, const oct_target_op *e, const oct_node *
             continue;
         const oct_node *from = f->from[n->in[i]];
         if (!from)
-            return "its inputs are not all quantized";
+            return "some inputs are not quantized";
         row = first ? row : input_row(f, n->in[i]);
         first = first ? first : from;
         why = unequal(f, e, first, row, from, input_row(f, n->in[i]));
     }
     if (!first)
-        return "its input is not quantized";
-    return why ? why : to ? unequal(f, e, first, row, to, output_row(f, to)) : "nothing quantizes its result";
+        return "the input is not quantized";
+    return why ? why : to ? unequal(f, e, first, row, to, output_row(f, to)) : "nothing quantizes the result";
 }
 
 /* ---- nodes ---- */

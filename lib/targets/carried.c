@@ -42,9 +42,9 @@ static const char *product(const carrier *c, const oct_target_op *e, const oct_n
     const int w = oct_input_at(n, 1);
     const oct_node *d = before(c, w);
     if (!before(c, n->in[0]))
-        return "its input is not quantized";
+        return "the input is not quantized";
     if (!d)
-        return "its weights are not quantized";
+        return "the weights are not quantized";
     const oct_dtype a = oct_linear_type(c->g, before(c, n->in[0])), b = oct_linear_type(c->g, d);
     if (!is_carried(c, n->in[0]) || (b != OCT_U8 && b != OCT_S8) ||
         !(e->rules.any_weights || oct_target_takes(c->t, a, b)))
@@ -54,7 +54,7 @@ static const char *product(const carrier *c, const oct_target_op *e, const oct_n
     if (is_constant(c, w) && !oct_target_takes(c->t, a, b) && oct_linear_zero(c->g, d) != 0)
         return "weights of this type need the zero point 0";
     if (oct_linear_constant(c->g, before(c, n->in[0])->in[1])->count > 1 && oct_node_int(n, "group", 1) == 1)
-        return "a scale of its input is not one number";
+        return "a scale of the input is not one number";
     return skips_elements(c, n) ? "the target moves the stride of its 1x1 kernel in front of its dequantizer" : NULL;
 }
 
@@ -94,8 +94,8 @@ static void judge_function(carrier *c, int id)
         oct_op_of(c->g, id)->quant == OCT_QUANT_SAME; /* its other inputs are indices, shapes and the like */
     for (int i = 0; i < (moves ? 1 : n->n_in) && !why; i++)
         if (i == 0 || (n->in[i] >= 0 && c->g->value[n->in[i]].dtype == OCT_F32))
-            why = !is_carried(c, n->in[i])   ? "its inputs are not all quantized"
-                  : is_constant(c, n->in[i]) ? "one of its inputs is constant"
+            why = !is_carried(c, n->in[i])   ? "some inputs are not quantized"
+                  : is_constant(c, n->in[i]) ? "one input is constant"
                                              : NULL;
     if (!why && oct_op_of(c->g, id)->quant == OCT_QUANT_ARITH)
         why = oct_carried_on_reals(c, n);

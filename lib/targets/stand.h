@@ -4,7 +4,7 @@
  *   OCT_TRY(oct_target_stands(t, g, arena, &stand, err));
  *   for (size_t i = 0; i < g->n_order; i++)
  *       if (stand[g->order[i]].kind == OCT_STANDS_FLOAT)
- *           ...                                 // .why: "nothing quantizes its
+ *           ...                                 // .why: "nothing quantizes the
  * result" */
 #ifndef OCT_TARGETS_STAND_H
 #define OCT_TARGETS_STAND_H

@@ -139,7 +139,7 @@ static void say_order(oct_tfl_writer *w, const char *end, const char *name, int 
     const oct_tfl_order plain = oct_tfl_plain(), last = oct_tfl_channels_last(rank);
     if (oct_tfl_same_order(order, &plain, rank))
         return;
-    oct_buf_printf(w->notes, "%s '%s' is [", end, name);
+    oct_buf_printf(w->notes, "in the file %s '%s' is [", end, name);
     for (int i = 0; i < rank; i++)
         oct_buf_printf(w->notes, "%s%d", i ? "," : "", w->m->tensor[tensor].dims[i]);
     oct_buf_puts(w->notes, oct_tfl_same_order(order, &last, rank) ? rank == 4 ? "]: NHWC\n" : "]: channels last\n"

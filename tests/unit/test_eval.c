@@ -865,10 +865,12 @@ TEST(speeds)
     assert_int_equal(oct_eval_speed_judge(&noisy), OCT_SPEED_UNKNOWN);
     assert_int_equal(oct_eval_speed_judge(&none), OCT_SPEED_UNKNOWN);
     char text[OCT_SPEED_TEXT];
-    assert_string_equal(oct_report_speed(text, &faster), "2.30 times faster (half of 20 pairs of runs: 2.20 to 2.40)");
-    assert_string_equal(oct_report_speed(text, &slower), "2.00 times slower (half of 20 pairs of runs: 1.67 to 2.22)");
+    assert_string_equal(oct_report_speed(text, &faster),
+                        "2.30 times faster (middle half of 20 pairs of runs: 2.20 to 2.40)");
+    assert_string_equal(oct_report_speed(text, &slower),
+                        "2.00 times slower (middle half of 20 pairs of runs: 1.67 to 2.22)");
     assert_string_equal(oct_report_speed(text, &same),
-                        "as fast (half of 20 pairs of runs: 0.97 to 1.20 times float's speed)");
+                        "as fast (middle half of 20 pairs of runs: 0.97 to 1.20 times float's speed)");
     assert_string_equal(oct_report_speed(text, &noisy), "the times are too few or vary too much");
     assert_string_equal(oct_report_speed(text, &none), "");
 }

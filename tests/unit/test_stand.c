@@ -148,7 +148,7 @@ TEST(reasons_name_what_is_missing)
     const char *why;
     conv(NULL, 0);
     assert_int_equal(kind_of("onnxruntime-x86", "conv", &why), OCT_STANDS_FLOAT);
-    assert_string_equal(why, "nothing quantizes its result");
+    assert_string_equal(why, "nothing quantizes the result");
     assert_int_equal(kind_of("octet", "conv", NULL), OCT_STANDS_INTEGER); /* ours makes reals of its sums */
     close_graph();
     conv(&(grid){ 0.02f, OCT_U8, 3, false }, 1);

@@ -112,7 +112,7 @@ TEST(what_is_left_is_named)
     net_output(g, NET_NODE(g, "Flatten", "flat", "y", conv(g, "c", x, "6,4,3,3")));
     assert_string_equal(operators(g, text, &notes), "CONV_2D TRANSPOSE RESHAPE");
     assert_string_equal(oct_buf_str(&notes),
-                        "input 'x' is [1,8,9,4]: NHWC\nTRANSPOSE of 'c' before node 'flat' (Flatten)\n");
+                        "in the file input 'x' is [1,8,9,4]: NHWC\nTRANSPOSE of 'c' before node 'flat' (Flatten)\n");
     oct_buf_free(&notes);
     oct_graph_destroy(g);
 }

@@ -107,6 +107,8 @@ static bool is_word(const char *typed, const char *word)
  * for a scheme. Of option "": for options themselves. */
 static const char *meant(const char *option, const char *word, const char **hint)
 {
+    static const char no_rules[] =
+        "no target has its rules; 'generic' is what reads QuantizeLinear and DequantizeLinear, as ONNX has them";
     static const struct {
         const char *option, *word, *hint;
     } words[] = {
@@ -123,6 +125,26 @@ static const char *meant(const char *option, const char *word, const char **hint
         { "scheme", "float16", "that is --scheme fp16" },
         { "scheme", "bfloat16", "that is --scheme bf16" },
         { "target", "gpu", "an NVIDIA GPU is --target tensorrt, one of Intel --target openvino-gpu" },
+        { "target", "npu",
+          "Qualcomm's is --target qnn, Intel's openvino-npu, AMD's vitisai, ST's st-neuralart, Arm's Ethos-U litert" },
+        { "target", "phone",
+          "by what runs it there: qnn, nnapi, xnnpack, litert, onnxruntime-arm64, or coreml of Apple" },
+        { "target", "mobile",
+          "by what runs it there: qnn, nnapi, xnnpack, litert, onnxruntime-arm64, or coreml of Apple" },
+        { "target", "pixel", "by what runs it there: litert, onnxruntime-arm64, xnnpack or nnapi" },
+        { "target", "tpu", "Google's Edge TPU is --target coral" },
+        { "target", "rknn", no_rules },
+        { "target", "rockchip", no_rules },
+        { "target", "hailo", no_rules },
+        { "target", "directml", no_rules },
+        { "target", "windows", no_rules },
+        { "target", "tvm", no_rules },
+        { "target", "ncnn", no_rules },
+        { "target", "mnn", no_rules },
+        { "target", "wasm", no_rules },
+        { "target", "web", no_rules },
+        { "target", "webgpu", no_rules },
+        { "target", "browser", no_rules },
         { "target", "cuda", "what runs 8 bits on an NVIDIA GPU is --target tensorrt" },
         { "scheme", "qat", "training is not done here; what a trained model has quantized stays as it is" },
         /* options of other tools */

@@ -540,10 +540,11 @@ static oct_status print_device(const oct_item *report, const oct_item *model, bo
         return OCT_OK;
     if (!only_quant(report))
         oct_buf_printf(&b, "%s: ", name_of(model));
-    oct_buf_printf(&b, "%s.", oct_item_text(device, "text"));
+    const bool brief = !all && oct_term_width(f); /* a screen has no room for the table */
+    oct_buf_printf(&b, "%s.%s", oct_item_text(device, "text"), brief && n ? " --layers lists them." : "");
     tool_print_item("Device", oct_buf_str(&b), f);
     oct_buf_free(&b);
-    if (!n)
+    if (brief || !n)
         return OCT_OK;
     oct_print(f, "\n");
     OCT_TRY(tool_print_rows(layers, all ? SIZE_MAX : WORST, column, OCT_COUNT(column), f, err));

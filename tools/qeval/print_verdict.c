@@ -43,7 +43,7 @@ static void put_accuracy(const oct_item *report, const oct_item *model, oct_buf 
                                : "better than float",
                        name, oct_item_text(drop, "text"));
     } else if (m) {
-        oct_buf_printf(b, "%s %s with float; whether it is as accurate, labels would tell.", name,
+        oct_buf_printf(b, "%s %s with float; only labels can tell whether it is as accurate.", name,
                        oct_fmt_percent(text,
                                        oct_item_number(oct_item_member(oct_item_at(model, "metrics"), name), "")));
     } else if (isfinite(db)) {

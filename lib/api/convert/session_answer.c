@@ -63,6 +63,9 @@ static void put_file(answer *a)
         oct_buf_printf(&a->text, ", %.2f times %s", ratio < 1 ? 1 / ratio : ratio, ratio < 1 ? "larger" : "smaller");
     oct_buf_printf(&a->text, ", for %s%s.", oct_target_name(s->target),
                    oct_target_rules_of(s->target)->proof == OCT_PROOF_NONE ? " (rules only, untested there)" : "");
+    /* twins are of runtimes that read .tflite */
+    if (oct_target_rules_of(s->target)->proof == OCT_PROOF_TWIN && !oct_session_writes_tflite(&s->x))
+        oct_buf_puts(&a->text, " LiteRT itself reads .tflite: -o NAME.tflite writes it.");
     if (oct_conversion_no_gain(&s->c))
         oct_buf_printf(&a->text, " It is of little use: %s.", oct_conversion_no_gain(&s->c));
     end_item(a, "file");
@@ -108,7 +111,7 @@ static void put_layers(answer *a)
     bool any = false;
     if (!n.products)
         oct_buf_printf(&a->text, "No layer has weights%s.",
-                       is_as_it_was(a->s) ? ", and nothing else is quantized: the float model does as well" : "");
+                       is_as_it_was(a->s) ? ", and nothing else is quantized: keep the float model" : "");
     for (size_t i = 0; n.products && i < OCT_COUNT(kinds); i++)
         if (kinds[i].n) {
             oct_buf_printf(&a->text, any ? ", %zu " : "%zu of %zu layers with weights ", kinds[i].n, n.products);
@@ -450,10 +453,8 @@ static void put_cure(answer *a)
         x.scheme = cure.scheme;
     else
         x.budget = cure.budget;
-    if (isnan(cure.sqnr))
-        oct_buf_puts(&a->text, "To lose less (a guess):");
-    else
-        oct_buf_printf(&a->text, "To lose less (%.1f dB when it was tried):", cure.sqnr);
+    char text[OCT_CURE_TEXT];
+    oct_buf_printf(&a->text, "To lose less (%s):", oct_cure_text(text, &cure));
     put_conversion(a, &x);
     end_item(a, "try");
 }
@@ -487,8 +488,6 @@ static void put_next(answer *a)
         return;
     if (s->x.dry_run && !s->src && !s->c.calib && !s->x.scheme)
         return; /* samples come first: oct_session_advice */
-    if (!s->x.dry_run && oct_session_writes_tflite(&s->x))
-        return; /* qeval reads .onnx */
     if (s->x.dry_run) {
         oct_buf_puts(&a->text, "To convert:");
         put_conversion(a, &s->x);

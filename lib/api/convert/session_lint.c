@@ -71,7 +71,7 @@ static void put_findings(oct_json *j, const char *key, const oct_finding *f, siz
 static void misfit_text(const oct_lint_verdict *v, oct_buf *b)
 {
     if (v->n_trap)
-        oct_buf_printf(b, "it does not load it: '%s': %s", v->trap[0].name, v->trap[0].text);
+        oct_buf_printf(b, "the file does not load: '%s': %s", v->trap[0].name, v->trap[0].text);
     else if (v->lost)
         oct_buf_printf(b, "%zu of %zu quantized layers %s: '%s': %s", v->lost, v->layers,
                        v->left ? "are left to the runtime" : "run in float", v->first_lost, v->first_why);
@@ -119,24 +119,37 @@ static void end_item(answer *a, const char *about)
     oct_answer_item(a->j, about, &a->text, &a->command);
 }
 
-/* "73 of 73 layers with weights, 99 % of the multiply-accumulates" */
-static void put_share(const share *n, oct_buf *b)
+/* "73 of 73 layers with weights run on integers: 99 % of the multiply-accumulates" */
+static void put_share(const share *n, bool would, oct_buf *b)
 {
     char macs[OCT_MACS_TEXT];
-    oct_buf_printf(b, "%zu of %zu layer%s with weights", n->integer, n->layers, n->layers == 1 ? "" : "s");
+    oct_buf_printf(b, "%zu of %zu layer%s with weights %s on integers", n->integer, n->layers,
+                   n->layers == 1 ? "" : "s",
+                   would            ? "would run"
+                   : n->layers == 1 ? "runs"
+                                    : "run");
     if (n->macs > 0)
-        oct_buf_printf(b, ", %s", oct_macs_text(macs, n->integer_macs / n->macs));
+        oct_buf_printf(b, ": %s", oct_macs_text(macs, n->integer_macs / n->macs));
+}
+
+/* Whether a float model has nothing to quantize, as trees and linear models do. */
+static bool stays(const linter *x)
+{
+    const oct_layer_count n = oct_layers_count(x->layers, x->n_layers);
+    return !x->l->quantized && !n.products && !n.integer_nodes;
 }
 
 static void put_verdict(answer *a, const linter *x)
 {
     const share n = share_of(x);
     const oct_lint_verdict *v = &x->v;
-    if (!x->l->quantized)
-        oct_buf_printf(&a->text, "%s is a float model. Converted for %s, on integers would run: ", x->s->x.model,
-                       v->target);
+    const bool would = !x->l->quantized || v->n_trap;
+    if (stays(x))
+        oct_buf_printf(&a->text, "%s is a float model, and has nothing to quantize", x->s->x.model);
+    else if (!x->l->quantized)
+        oct_buf_printf(&a->text, "%s is a float model. Converted for %s, ", x->s->x.model, v->target);
     else
-        oct_buf_printf(&a->text, "%s %s %s; ", x->s->x.model,
+        oct_buf_printf(&a->text, "%s %s %s, where ", x->s->x.model,
                        v->n_trap ? "does not load in"
                        : v->fits ? "fits"
                                  : "does not fit",
@@ -144,10 +157,8 @@ static void put_verdict(answer *a, const linter *x)
     if (x->l->quantized && v->weighted_blocks)
         oct_buf_printf(&a->text, "%zu of %zu layers with weights have them in blocks%s", v->weighted_blocks,
                        v->weighted, v->weighted_integer ? ", and " : "");
-    else if (x->l->quantized)
-        oct_buf_puts(&a->text, "on integers run there: ");
-    if (!v->weighted_blocks || v->weighted_integer)
-        put_share(&n, &a->text);
+    if (!stays(x) && (!v->weighted_blocks || v->weighted_integer))
+        put_share(&n, would, &a->text);
     oct_buf_puts(&a->text, ".");
     if (oct_target_rules_of(x->s->target)->proof == OCT_PROOF_NONE)
         oct_buf_puts(&a->text, " By rules only, untested there.");
@@ -283,6 +294,13 @@ static void put_targets(answer *a, const linter *x)
         }
         oct_buf_cut(&a->text, 0);
     }
+    size_t unfit = 0;
+    for (size_t i = 0; x->l->quantized && i < x->n_all; i++)
+        unfit += !v[i].fits;
+    if (unfit) {
+        oct_buf_puts(&a->text, "For one of these, convert the float model with --target NAME.");
+        end_item(a, "not");
+    }
     oct_buf_free(&why);
     oct_buf_free(&other);
 }
@@ -291,7 +309,7 @@ static void put_targets(answer *a, const linter *x)
 static void put_next(answer *a, const linter *x)
 {
     oct_picture p = { .pixels = x->s->pixels };
-    if (x->l->quantized || x->s->x.model_data || strcmp(x->s->x.model, "-") == 0)
+    if (x->l->quantized || stays(x) || x->s->x.model_data || strcmp(x->s->x.model, "-") == 0)
         return;
     p.is = oct_guess_picture(x->l->g, &p);
     oct_buf_printf(&a->text, "To convert it, with some 100 typical samples%s:", oct_guess_said(&p));

@@ -256,9 +256,10 @@ void oct_steps_words(const oct_steps *s, bool picture, oct_buf *out)
     if (s->has_order)
         oct_buf_printf(out, "%s, ", s->order == OCT_ORDER_BGR ? "BGR" : s->order == OCT_ORDER_GRAY ? "gray" : "RGB");
     if (s->n_mean || s->n_std) {
-        oct_buf_puts(out, s->n_mean > 1 ? "(x - (" : s->n_mean ? "(x - " : "x");
-        put_floats(out, s->mean, s->n_mean);
-        oct_buf_puts(out, s->n_mean > 1 ? "))" : s->n_mean ? ")" : "");
+        const int n_mean = s->n_mean == 1 && s->mean[0] == 0 ? 0 : s->n_mean;
+        oct_buf_puts(out, n_mean > 1 ? "(x - (" : n_mean ? "(x - " : "x");
+        put_floats(out, s->mean, n_mean);
+        oct_buf_puts(out, n_mean > 1 ? "))" : n_mean ? ")" : "");
         oct_buf_puts(out, s->n_std > 1 ? " / (" : s->n_std ? " / " : "");
         put_floats(out, s->std, s->n_std);
         oct_buf_puts(out, s->n_std > 1 ? ")" : "");

@@ -52,9 +52,9 @@ const char *oct_report_gate_result(char dst[OCT_GATE_TEXT], const oct_gate_resul
 enum { OCT_GATE_TITLE = 64 };
 const char *oct_report_gate_title(char dst[OCT_GATE_TITLE], const oct_gate_result *g);
 
-/* How fast a model is against the reference, for every report: "1.25 times faster (half of 30 pairs of runs: 1.20
- * to 1.31)", "as fast (...)", or that the times do not tell (oct_eval_speed_judge decides). "" if it was not timed.
- * Returns dst. */
+/* How fast a model is against the reference, for every report: "1.25 times faster (middle half of 30 pairs of
+ * runs: 1.20 to 1.31)", "as fast (...)", or that the times do not tell (oct_eval_speed_judge decides). "" if it was not
+ * timed. Returns dst. */
 enum { OCT_SPEED_TEXT = 120 };
 const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s);
 /* The same for programs: an object with the verdict in a word, how many pairs of runs there were, and the quartiles

@@ -68,11 +68,11 @@ const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s)
     if (s->runs && v == OCT_SPEED_UNKNOWN)
         snprintf(dst, OCT_SPEED_TEXT, "the times are too few or vary too much");
     else if (s->runs && v == OCT_SPEED_SAME)
-        snprintf(dst, OCT_SPEED_TEXT, "as fast (half of %d pairs of runs: %.2f to %.2f times float's speed)", s->runs,
-                 lo, hi);
+        snprintf(dst, OCT_SPEED_TEXT, "as fast (middle half of %d pairs of runs: %.2f to %.2f times float's speed)",
+                 s->runs, lo, hi);
     else if (s->runs)
-        snprintf(dst, OCT_SPEED_TEXT, "%.2f times %s (half of %d pairs of runs: %.2f to %.2f)", median, word, s->runs,
-                 lo, hi);
+        snprintf(dst, OCT_SPEED_TEXT, "%.2f times %s (middle half of %d pairs of runs: %.2f to %.2f)", median, word,
+                 s->runs, lo, hi);
     return dst;
 }
 

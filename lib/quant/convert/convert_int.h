@@ -119,6 +119,8 @@ oct_status oct_half_try(oct_conversion *c, oct_err *err);
 oct_status oct_dynamic_try(oct_conversion *c, oct_err *err);
 /* Bytes of the weights as they are placed, without scales. */
 double oct_weight_bytes(const oct_qjob *j);
+/* Bytes of a file with its decisions, as far as the weights of layers tell; 0: they do not. */
+double oct_size_with(const oct_conversion *c, const oct_qjob *j);
 /* Adds what a job and its bodies are expected to take. */
 void oct_add_expected(const oct_qjob *j, oct_target_times *sum);
 

@@ -46,8 +46,10 @@ static oct_status convert(oct_conversion *c, oct_graph *g, oct_scheme scheme, co
     oct_status s = oct_qjob_create(g, &o, &job, err);
     if (s == OCT_OK)
         s = oct_qjob_decide(job, c->calib, err);
-    if (s == OCT_OK)
+    if (s == OCT_OK) {
+        x->size = oct_size_with(c, job);
         s = oct_quantized_copy(job, &made, err);
+    }
     if (s == OCT_OK)
         s = compare(c, made, pick, x, err);
     oct_graph_destroy(made);

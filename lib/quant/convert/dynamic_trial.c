@@ -66,12 +66,21 @@ double oct_weight_bytes(const oct_qjob *j)
     double bytes = 0;
     for (size_t k = 0; k < j->n_all; k++) {
         const oct_qlayer *l = &j->all[k];
-        const int each = oct_scheme_of(l->job, l->node) != OCT_SCHEME_FLOAT ? 1
-                         : oct_half_type(l->job, l->node)                   ? 2
-                                                                            : 4;
+        const int each = oct_half_type(l->job, l->node)                       ? 2
+                         : oct_scheme_of(l->job, l->node) != OCT_SCHEME_FLOAT ? 1
+                                                                              : 4;
         bytes += count_weights(l->job, l->node) * each;
     }
     return bytes;
+}
+
+double oct_size_with(const oct_conversion *c, const oct_qjob *j)
+{
+    double weights = 0;
+    for (size_t k = 0; k < j->n_all; k++)
+        weights += count_weights(j->all[k].job, j->all[k].node);
+    const double size = (double)c->size_before - sizeof(float) * weights + oct_weight_bytes(j);
+    return j->opts.source != OCT_F16 && j->opts.source != OCT_BF16 && size > 0 ? size : 0;
 }
 
 static oct_status measure(oct_conversion *c, double *sqnr, oct_err *err)
@@ -155,6 +164,7 @@ static oct_status measure_dynamic(oct_conversion *c, double before, oct_dynamic_
     OCT_TRY(be_dynamic(c, err));
     OCT_TRY(measure(c, &sqnr, err));
     x->larger = oct_weight_bytes(c->job) / bytes;
+    x->size = oct_size_with(c, c->job);
     x->better = sqnr - before;
     x->gains = x->better >= OCT_DYNAMIC_GAIN;
     if (!x->gains)

@@ -2,6 +2,7 @@
  * and a few layers that cause most of the loss. */
 #include "quant/convert/convert_int.h"
 
+#include "base/number_text.h"
 #include "quant/job/placed.h"
 #include "quant/simulate/sensitivity.h"
 
@@ -238,7 +239,7 @@ bool oct_conversion_is_scaled(const oct_conversion *c)
 static oct_cure cure_of(const oct_conversion *c, const oct_tried *x)
 {
     const bool other = oct_conversion_is_scaled(c) && x->scheme != OCT_SCHEME_FP16;
-    return (oct_cure){ .scheme = oct_scheme_name(x->scheme), .sqnr = other ? NAN : x->sqnr };
+    return (oct_cure){ .scheme = oct_scheme_name(x->scheme), .sqnr = other ? NAN : x->sqnr, .size = x->size };
 }
 
 /* Outputs without a score of decisions: only their error tells whether they are good enough. */
@@ -337,11 +338,11 @@ oct_cure oct_conversion_cure(const oct_conversion *c)
         return (oct_cure){ .budget = budget ? ceil(100 * c->remedy.budget) : 0, .sqnr = budget ? c->remedy.sqnr : NAN };
     /* Stored weights and layers in float gain no time, so that they come after dynamic ranges that are of use. */
     if (dynamic && is_of_use(d))
-        return (oct_cure){ .scheme = "dynamic", .sqnr = d->scaled ? NAN : d->sqnr };
+        return (oct_cure){ .scheme = "dynamic", .sqnr = d->scaled ? NAN : d->sqnr, .size = d->size };
     if (was_tried(c) && !(budget && c->remedy.sqnr >= USEFUL_DB))
         return best_tried(c);
     if (dynamic && !stored && !(budget && c->remedy.sqnr >= d->sqnr))
-        return (oct_cure){ .scheme = "dynamic", .sqnr = d->scaled ? NAN : d->sqnr };
+        return (oct_cure){ .scheme = "dynamic", .sqnr = d->scaled ? NAN : d->sqnr, .size = d->size };
     if (budget)
         return (oct_cure){ .budget = ceil(100 * c->remedy.budget), .sqnr = c->remedy.sqnr };
     if (stored)
@@ -390,6 +391,25 @@ static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
     return text;
 }
 
+const char *oct_cure_text(char dst[OCT_CURE_TEXT], const oct_cure *x)
+{
+    char size[32];
+    const char *in = !x->scheme                         ? ""
+                     : strcmp(x->scheme, "stored") == 0 ? ", in float"
+                     : strcmp(x->scheme, "fp16") == 0   ? ", in float16"
+                                                        : "";
+    if (isnan(x->sqnr)) {
+        snprintf(dst, OCT_CURE_TEXT, "a guess");
+        return dst;
+    }
+    const int n = snprintf(dst, OCT_CURE_TEXT, "%.1f dB when it was tried", x->sqnr);
+    if (x->size > 0)
+        snprintf(dst + n, OCT_CURE_TEXT - (size_t)n, ", about %s%s", oct_fmt_bytes(size, (uint64_t)x->size), in);
+    else
+        snprintf(dst + n, OCT_CURE_TEXT - (size_t)n, "%s", in);
+    return dst;
+}
+
 /* Says that the samples are too few to exclude a loss that counts. */
 static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
 {
@@ -400,8 +420,8 @@ static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
     const uint64_t n = oct_interval_samples(&drop, x->n, x->drop + points);
     oct_conversion_say(
         c, 0,
-        "%llu sample%s cannot exclude a loss of %.1f points of %s (95 %%); %s%llu could exclude %.0f: give more, or a limit "
-        "(%s)",
+        "%llu sample%s cannot exclude a loss of %.1f points of %s (95 %%); %s%llu could exclude one of %.0f: give more "
+        "samples, or set a limit (%s)",
         (unsigned long long)x->n, x->n == 1 ? "" : "s", 100 * x->hi, x->metric->name, n ? "about " : "more than ",
         (unsigned long long)(n ? n : OCT_INTERVAL_MOST), 100 * points,
         x->metric->relative ? "--min-agreement 95%" : "--max-drop 1%");

@@ -328,13 +328,13 @@ static const char *does_not_pay(const oct_qjob *j, int id)
     for (int i = 0; i < oct_data_inputs(j, id); i++) {
         if (!oct_target_rules_of(j->opts.target)->everywhere && !oct_is_const(j, n->in[i]) &&
             !oct_is_static(j, oct_maker_node(j, n->in[i])) && !oct_is_read_as_integers(j, n->in[i], true))
-            return "one of its inputs is float";
+            return "one input is float";
         any |= !oct_is_const(j, n->in[i]);
     }
     for (int k = 0; k < n->n_out; k++)
         read |= n->out[k] >= 0 && oct_is_read_as_integers(j, n->out[k], false);
     read |= oct_target_rules_of(j->opts.target)->everywhere;
-    return !read ? "nothing that runs on integers reads its result" : any ? NULL : "all its inputs are constants";
+    return !read ? "nothing that runs on integers reads the result" : any ? NULL : "all inputs are constants";
 }
 
 static void choose_others(oct_qjob *j)
