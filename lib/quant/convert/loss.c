@@ -418,13 +418,15 @@ static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
     const double points = points_of(x);
     const oct_interval drop = { x->drop, x->lo, x->hi };
     const uint64_t n = oct_interval_samples(&drop, x->n, x->drop + points);
+    const char *limit = c->o.n_goals          ? "" /* there is one */
+                        : x->metric->relative ? ", or set a limit (--min-agreement 95%)"
+                                              : ", or set a limit (--max-drop 1%)";
     oct_conversion_say(
         c, 0,
         "%llu sample%s cannot exclude a loss of %.1f points of %s (95 %%); %s%llu could exclude one of %.0f: give more "
-        "samples, or set a limit (%s)",
+        "samples%s",
         (unsigned long long)x->n, x->n == 1 ? "" : "s", 100 * x->hi, x->metric->name, n ? "about " : "more than ",
-        (unsigned long long)(n ? n : OCT_INTERVAL_MOST), 100 * points,
-        x->metric->relative ? "--min-agreement 95%" : "--max-drop 1%");
+        (unsigned long long)(n ? n : OCT_INTERVAL_MOST), 100 * points, limit);
 }
 
 /* Whether what helps was measured, in the simulation at least, or nothing was found that does. */
