@@ -107,6 +107,8 @@ static bool is_word(const char *typed, const char *word)
  * for a scheme. Of option "": for options themselves. */
 static const char *meant(const char *option, const char *word, const char **hint)
 {
+    static const char int16[] =
+        "--target litert-int16, or for single layers --set 'name:LAYER=static s8/channel u16/tensor'";
     static const char no_rules[] =
         "no target has its rules; 'generic' is what reads QuantizeLinear and DequantizeLinear, as ONNX has them";
     static const struct {
@@ -122,6 +124,15 @@ static const char *meant(const char *option, const char *word, const char **hint
         { "scheme", "awq",
           "weights of 4 bits are --scheme weight-only; with samples (--data) channels are scaled as in AWQ" },
         { "scheme", "q4", "weights of 4 bits are --scheme weight-only" },
+        { "scheme", "nf4", "weights of 4 bits are --scheme weight-only" },
+        { "scheme", "hqq", "weights of 4 bits are --scheme weight-only" },
+        { "scheme", "q8", "weights of 8 bits are --scheme weight-only --bits 8, or --scheme stored" },
+        { "scheme", "int16", int16 },
+        { "scheme", "a16w8", int16 },
+        { "scheme", "ptq", "that is what is done without --scheme; give samples with --data" },
+        { "scheme", "mixed", "layers are mixed as a goal needs it: --max-drop 1%, or --target-size 25%" },
+        { "scheme", "smoothquant", "it is a method, used where it gains; --list-methods says which there are" },
+        { "scheme", "fp8", "8 bits are integers here; 16-bit floats are --scheme fp16" },
         { "scheme", "float16", "that is --scheme fp16" },
         { "scheme", "bfloat16", "that is --scheme bf16" },
         { "target", "gpu", "an NVIDIA GPU is --target tensorrt, one of Intel --target openvino-gpu" },

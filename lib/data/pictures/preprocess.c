@@ -374,6 +374,12 @@ static void hint_word(oct_err *err, const char *word)
         { "normalize",
           "give the numbers, as mean=123.675,116.28,103.53:std=58.395,57.12,57.375, or a preset: imagenet" },
         { "0-1", "numbers from 0 to 1 are the preset 'unit'" },
+        { "yolo", "as for YOLO: letterbox=640x640:std=255" },
+        { "coco", "as for YOLO: letterbox=640x640:std=255" },
+        { "torchvision", "the numbers of torchvision are the preset 'imagenet'" },
+        { "keras", "Keras has several: 'imagenet-tf' is from -1 to 1, 'caffe' is BGR less its mean" },
+        { "raw", "without steps values stay as they are" },
+        { "none", "without steps values stay as they are" },
     };
     const int key = find_name(word, keys, OCT_COUNT(keys));
     if (strcmp(word, "help") == 0) {
@@ -394,7 +400,10 @@ static void hint_word(oct_err *err, const char *word)
             oct_hint(err, "%s", known[i].hint);
             return;
         }
-    hint_nearest(err, word);
+    if (*word >= '0' && *word <= '9')
+        oct_hint(err, "sizes belong to a step: resize=%s (stretch), letterbox=%s (pad) or crop=%s", word, word, word);
+    else
+        hint_nearest(err, word);
 }
 
 static oct_status one_step(char *step, oct_steps *s, oct_err *err)
