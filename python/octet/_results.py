@@ -127,8 +127,12 @@ class Result(Mapping):
 
     @property
     def text(self) -> str:
-        """The result in one sentence, or ""."""
-        return self.report.get("text") or ""
+        """The result in a sentence or two, or ""."""
+        first = [one["text"] for one in self.report.get("answer") or [] if not one.get("command")][:1]
+        node = self.report.get("decision")  # what explain is about
+        if not first and node:
+            first = [f"{node['name']} ({node['op']}): {node['scheme']}: {node['why']}"]
+        return self.report.get("text") or "".join(first)
 
     @property
     def warnings(self) -> List[str]:

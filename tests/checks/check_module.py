@@ -465,6 +465,8 @@ assert before["schema"] == "octet-lint-2" and not before["quantized"] and {n["na
 np.save("x.npy", x)
 got = octet.convert("net.onnx", "x.npy", output="o.onnx")
 after = octet.lint(got)
+assert after.text.startswith(f"{got.output} fits ") and after.text in repr(after) and before.text.startswith("net.onnx is a float model.")
+said = octet.explain("net.onnx", "first"); assert said.text.startswith("first (") and said.text.endswith(": " + said["decision"]["why"]), said.text
 assert after["quantized"] and after["integer_nodes"] > 0 and octet.lint(onnx.load("o.onnx"))["integer_nodes"] == after["integer_nodes"]
 node = octet.explain("net.onnx", "first", x)
 causes = octet.sensitivity("net.onnx", got, x, file="kept")
