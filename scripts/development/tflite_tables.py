@@ -7,8 +7,9 @@
 
 --twins: the networks of tests/checks/check_twins.py, made and trained, with activations of 8 and of 16 bits. Every tensor of integers that a
 runtime shows is compared with its twin, over so many samples: those that there are, then the same with noise. tests/accuracy/twins.csv has a
-line for each network and runtime, which grows with every few samples: a run that was stopped goes on where it was, and a file that is written
-differently begins anew. Cheap runtimes come first.
+line for each network and runtime, which grows with every few samples: a run that was stopped goes on where it was. A file that is written
+differently begins anew, and so does everything when the code of lib/twins changed; until then the page calls such lines older. Cheap runtimes
+come first.
 
 --accuracy: the models of pylib/zoo.py that can be written, with their labelled data: the float model and the .onnx of a conversion in ONNX
 Runtime, the .tflite of the same conversion in LiteRT, with XNNPACK's kernels and with the reference kernels. tests/accuracy/litert.csv has a
@@ -65,7 +66,7 @@ def compare(args, name, more, twin):
         return
     data = (args.folder / "net.tflite").read_bytes()
     key = {"network": name, "activations": "int16" if more else "int8", "twin": twin}
-    same = {"made": hashlib.sha256(data).hexdigest()[:12], "by": version(twin)}
+    same = {"made": hashlib.sha256(data).hexdigest()[:12], "code": tflite_page.twin_code(), "by": version(twin)}
     known = [r for r in tflite_page.read("twins.csv") if all(r[k] == v for k, v in key.items())]
     line = known[0] if known and all(known[0][k] == v for k, v in same.items()) and not known[0]["refused"] else {}
     done = {k: int(line.get(k) or 0) for k in ("samples", "bytes", "differ")} | {"largest": float(line.get("largest") or 0), "refused": ""}

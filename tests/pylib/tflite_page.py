@@ -1,14 +1,24 @@
 """tests/accuracy/twins.csv and litert.csv, and the parts of docs/tflite.md that are made from them."""
 import csv
 import fcntl
+import hashlib
+import re
 
 from pylib import tool
 
 FOLDER = tool.ROOT / "tests/accuracy"
 PAGE = tool.ROOT / "docs/tflite.md"
-TWINS = ("network", "activations", "twin", "samples", "bytes", "differ", "largest", "refused", "made", "by", "cpu", "date")
+TWINS = ("network", "activations", "twin", "samples", "bytes", "differ", "largest", "refused", "made", "code", "by", "cpu", "date")
 ACCURACY = ("model", "metric", "samples", "float", "onnx", "xnnpack", "xnnpack_diff", "xnnpack_low", "xnnpack_high", "reference", "reference_diff",
             "reference_low", "reference_high", "onnx_bytes", "tflite_bytes", "by", "cpu", "date")
+
+
+def twin_code():
+    """Which code of the twins it is: a digest of lib/twins without comments and white space."""
+    digest = hashlib.sha256()
+    for path in sorted((tool.ROOT / "lib/twins").rglob("*.[ch]")):
+        digest.update(re.sub(r"/\*.*?\*/|\s+", "", path.read_text(), flags=re.DOTALL).encode())
+    return digest.hexdigest()[:12]
 
 
 def read(name):
@@ -55,9 +65,9 @@ def twins_table():
     def cell(r):
         if r is None:
             return "not run"
-        return "refused" if r["refused"] else f"{int(r['differ'])} of {int(r['bytes']) / 1e6:.1f} ({r['samples']})"
+        return "refused" if r["refused"] else f"{int(r['differ'])} of {int(r['bytes']) / 1e6:.1f} ({r['samples']}{'' if r['code'] == code else ', older'})"
 
-    rows = read("twins.csv")
+    rows, code = read("twins.csv"), twin_code()
     found = {(r["network"], r["activations"], r["twin"]): r for r in rows}
     return table(["network", "activations", *RUNTIMES], [[n, a, *(cell(found.get((n, a, t))) for t in RUNTIMES)]
                                                          for n, a in dict.fromkeys((r["network"], r["activations"]) for r in rows)])
