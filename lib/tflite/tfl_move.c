@@ -4,15 +4,16 @@
 #include <limits.h>
 #include <string.h>
 
-/* OWN where input 0 is quantized as kernels take it: then all results have its scale, whatever they are to have. */
+/* OWN where input 0 is quantized as the operator's kernels take it: then all results have its scale, whatever they are
+ * to have. */
 static oct_tfl_kind kind_of(const oct_tfl_writer *w, const oct_node *n)
 {
-    return oct_tfl_is_whole(w, n->in[0]) ? OCT_TFL_OWN : OCT_TFL_REAL;
+    return oct_tfl_is_int8(w, n->in[0]) || (w->wide && oct_tfl_is_whole(w, n->in[0])) ? OCT_TFL_OWN : OCT_TFL_REAL;
 }
 
 static const oct_quant *scale_of(const oct_tfl_writer *w, const oct_node *n)
 {
-    return oct_tfl_is_whole(w, n->in[0]) ? w->g->value[n->in[0]].quant : NULL;
+    return kind_of(w, n) == OCT_TFL_OWN ? w->g->value[n->in[0]].quant : NULL;
 }
 
 /* ---- Reshape ---- */

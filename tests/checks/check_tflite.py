@@ -430,7 +430,8 @@ def hold_layer(c, name, case, steps, number):
 
 
 # Layers that have kernels on int16, and others that stay float between quantizers.
-WIDE = ["conv", "conv depthwise", "conv dilated", "transposed", "dense behind pictures", "halves", "channel shuffle", "keras", "softmax of rows", "mean", "attention"]
+WIDE = ["conv", "conv depthwise", "conv dilated", "transposed", "dense behind pictures", "halves", "channel shuffle", "keras", "softmax of rows", "mean", "attention",
+        "depth to space", "depth to space by columns", "space to depth", "pad, reflected", "slice with steps", "gather"]
 WIDE_ERROR = 3e-4  # of the range: some ten steps of 16 bits
 
 
