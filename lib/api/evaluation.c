@@ -159,6 +159,26 @@ static oct_status match_ends(oct_evaluation *s, size_t k, oct_err *err)
     return OCT_OK;
 }
 
+/* If inputs or outputs of a model have the channels last and those of the first model do not, or the other way round,
+ * adds a Transpose: .tflite files have them last, and are read with the channels first. */
+static oct_status match_axes(const oct_evaluation *s, size_t k, oct_err *err)
+{
+    const oct_graph *first = s->models[0].graph;
+    char text[160];
+    for (int output = 0; output < 2; output++)
+        for (size_t i = 0; i < (output ? first->n_output : first->n_input); i++) {
+            const oct_value *v = &first->value[(output ? first->output : first->input)[i]];
+            bool turned;
+            OCT_TRY_WITHIN(oct_end_turn(s->loaded[k]->graph, v->name, output, &v->shape, &turned, err), err, "%s",
+                           s->models[k].name);
+            if (turned)
+                oct_say(s->h.voice, 0, "%s: %s '%s' is taken as %s, the order of axes in %s", s->models[k].name,
+                        output ? "output" : "input", v->name, oct_shape_text(&v->shape, text, sizeof text),
+                        s->models[0].name);
+        }
+    return OCT_OK;
+}
+
 /* The float model is the measure of all others. */
 static void warn_of_order(const oct_evaluation *s)
 {
@@ -193,6 +213,8 @@ static oct_status load_models(oct_evaluation *s, oct_err *err)
             return oct_evaluation_changed(path, err);
         if (k)
             OCT_TRY(is_remote(s, k) ? leave_ends(s, k, err) : match_ends(s, k, err));
+        if (k && !is_remote(s, k))
+            OCT_TRY(match_axes(s, k, err));
     }
     warn_of_order(s);
     return a->compute ? add_bf16(s, err) : OCT_OK;

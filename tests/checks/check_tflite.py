@@ -16,6 +16,7 @@ same conversion written as .onnx.
 Needs Python packages (ai_edge_litert among them): runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
+import json
 import os
 import re
 import subprocess
@@ -164,6 +165,24 @@ def hold_mutations(c, path):
         if done.returncode not in (0, 1) and not (done.returncode in (4, 5, 6) and "hint:" in done.stderr):
             odd.append(f"{done.returncode} {done.stderr.strip()[-200:]}")
     c.hold("200 damaged files", not odd, "\n".join(odd[:5]))
+
+
+def hold_axes(c):
+    """qeval compares a model and its .tflite file whichever has the channels last: their numbers are equal but for rounding."""
+    for name in ("keras", "conv of one axis", "conv"):
+        (shape, build), _ = LAYERS[name]
+        net = plainnet.Net(3, opset=14)
+        build(net)
+        model, data, file, report = (c.folder / n for n in ("axes.onnx", "axes.npy", "axes.tflite", "axes.json"))
+        np.save(data, np.stack(net.save(model, ("n", *shape[1:]))))
+        write(c, model, file, "--scheme", "float")
+        for first, second in ((model, file), (file, model)):
+            if first == file and name == "keras":  # the samples have the model's order
+                continue
+            done = subprocess.run([c.qeval, first, second, "--data", data, "--no-latency", "-q", "--json", report], capture_output=True, text=True, check=False)
+            found = json.loads(report.read_text()) if done.returncode == 0 else {}
+            db = found["models"][1]["metrics"]["sqnr"] if found else -1
+            c.hold(f"{name}: qeval of {first.suffix} and {second.suffix}", found and (db is None or db > 100), f"{done.returncode} {done.stderr[-300:]} {db} dB")
 
 
 # ---- layers ----
@@ -683,6 +702,8 @@ def main():
         for name in NETWORKS:
             if (tool.SHARED / "models" / f"{name}.onnx").exists() and (not args.only or args.only in name):
                 hold_network(c, name)
+        if not args.only or args.only == "axes":
+            hold_axes(c)
         if not args.only:
             hold_refusals(c)
             hold_docs(c)

@@ -453,6 +453,47 @@ oct_status oct_end_reopen(oct_graph *g, const oct_end *e, oct_err *err)
     return finish(g, err);
 }
 
+typedef enum channels_move { STAY, TO_END, TO_FRONT } channels_move;
+
+/* Whether the dimensions behind the first one are known, and those of a are those of b when its channels are moved. */
+static bool are_dims(const oct_shape *a, const oct_shape *b, channels_move how)
+{
+    bool same = a->rank == b->rank;
+    for (int i = 1; same && i < a->rank; i++) {
+        const int from = how == STAY ? i : how == TO_END ? i % (a->rank - 1) + 1 : i == 1 ? a->rank - 1 : i - 1;
+        same = a->d[i].n >= 0 && a->d[i].n == b->d[from].n;
+    }
+    return same;
+}
+
+oct_status oct_end_turn(oct_graph *g, const char *name, bool output, const oct_shape *like, bool *turned, oct_err *err)
+{
+    const oct_end e = { .name = name, .output = output };
+    const int v = end_at(g, &e);
+    const oct_shape s = v >= 0 ? g->value[v].shape : (oct_shape){ .rank = -1 };
+    *turned = s.rank > 2 && !are_dims(like, &s, STAY) && (are_dims(like, &s, TO_END) || are_dims(like, &s, TO_FRONT));
+    if (!*turned)
+        return OCT_OK;
+    const bool to_end = are_dims(like, &s, TO_END);
+    int x = v, to;
+    if (output) {
+        OCT_TRY(move_channels(g, &x, !to_end, name, err));
+        OCT_TRY(replace_end(g, v, true, "_as_made", x, err));
+        return finish(g, err);
+    }
+    oct_dim d[OCT_MAX_RANK];
+    for (int i = 0; i < s.rank; i++)
+        d[i] = i ? like->d[i] : s.d[0];
+    OCT_TRY(oct_edit_value(g, name, "_turned", g->value[v].dtype, -1, &x, err));
+    OCT_TRY(oct_graph_set_shape(g, x, s.rank, d, err));
+    OCT_TRY(replace_end(g, v, false, "_as_read", x, err));
+    to = x;
+    OCT_TRY(move_channels(g, &to, to_end, name, err));
+    OCT_TRY(oct_graph_replace_uses(g, v, to, err));
+    oct_graph_remove_value(g, v);
+    return finish(g, err);
+}
+
 /* ---- scaled inputs ---- */
 
 oct_status oct_input_scale(oct_graph *g, const char *input, int axis, bool reversed, int n, const float *factor,

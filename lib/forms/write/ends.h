@@ -35,6 +35,10 @@ oct_status oct_end_close(oct_graph *g, const oct_end *e, oct_err *err);
 /* The opposite, for a model that was read: adds nodes that compute the integers of input e->name from the float model's
  * input, or the float values of an output. Does nothing if the graph has no such input or output. */
 oct_status oct_end_reopen(oct_graph *g, const oct_end *e, oct_err *err);
+/* Gives an input or output the dimensions of the same one elsewhere, where the two differ in that channels are
+ * dimension 1 in one and the last dimension in the other: adds a Transpose, and *turned is true. The first dimension
+ * does not count. */
+oct_status oct_end_turn(oct_graph *g, const char *name, bool output, const oct_shape *like, bool *turned, oct_err *err);
 
 /* Makes the readers of an input read factor[c] * x + term[c] for each of its n channels (dimension `axis`), after the
  * order of the channels was reversed if `reversed`. */
