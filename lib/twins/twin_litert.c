@@ -1,6 +1,8 @@
 /* LiteRT as it runs by default: XNNPACK's kernels where it has them for int8, else the built-in optimized ones. */
 #include "twins/twin_ops.h"
 
+static const oct_twin_by_zero products = { &oct_rescaling_float, &oct_rescaling_double };
+
 static const oct_twin_rule own[] = {
     { OCT_TFL_ADD, OCT_TWIN_INT16, oct_twin_add_sixteen, &oct_rescaling_double },
     { OCT_TFL_SUB, OCT_TWIN_INT16, oct_twin_add_fixed, &oct_rescaling_double },
@@ -8,7 +10,7 @@ static const oct_twin_rule own[] = {
     { OCT_TFL_DEPTHWISE_CONV_2D, OCT_TWIN_INT8, oct_twin_depthwise, &oct_rescaling_float },
     { OCT_TFL_TRANSPOSE_CONV, OCT_TWIN_INT8, oct_twin_transpose_conv, &oct_rescaling_float },
     { OCT_TFL_FULLY_CONNECTED, OCT_TWIN_INT8, oct_twin_dense, &oct_rescaling_float },
-    { OCT_TFL_BATCH_MATMUL, OCT_TWIN_INT8, oct_twin_matmul, &oct_rescaling_double },
+    { OCT_TFL_BATCH_MATMUL, OCT_TWIN_INT8, oct_twin_matmul_by_zero, &products },
     { OCT_TFL_AVERAGE_POOL_2D, OCT_TWIN_INT8, oct_twin_average_pool, &oct_rescaling_float },
     { OCT_TFL_MAX_POOL_2D, OCT_TWIN_INT8, oct_twin_max_pool, &oct_rescaling_float },
     { OCT_TFL_ADD, OCT_TWIN_INT8, oct_twin_add_shift, &oct_rescaling_float },

@@ -72,6 +72,12 @@ oct_status oct_twin_matmul(const oct_twin_call *c, const void *how, oct_err *err
     return OCT_OK;
 }
 
+oct_status oct_twin_matmul_by_zero(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    const oct_twin_by_zero *by = how;
+    return oct_twin_matmul(c, c->n_in > 1 && c->in[1] && !c->in[1]->zero ? by->none : by->some, err);
+}
+
 oct_status oct_twin_matmul_real(const oct_twin_call *c, const void *how, oct_err *err)
 {
     const oct_twin_tensor *x = c->in[0], *y = c->n_in > 1 ? c->in[1] : NULL, *to = c->out[0];

@@ -7,12 +7,18 @@
 
 #define OCT_TWIN_OPERATOR(name) oct_status name(const oct_twin_call *c, const void *how, oct_err *err)
 
+/* Roundings for a zero point that is 0, and for others: XNNPACK takes what has none. */
+typedef struct oct_twin_by_zero {
+    const oct_rescaling *none, *some;
+} oct_twin_by_zero;
+
 /* twin_conv.c, twin_matmul.c: products of int8; how: const oct_rescaling *. */
 OCT_TWIN_OPERATOR(oct_twin_conv);
 OCT_TWIN_OPERATOR(oct_twin_depthwise);
 OCT_TWIN_OPERATOR(oct_twin_transpose_conv);
 OCT_TWIN_OPERATOR(oct_twin_dense);
 OCT_TWIN_OPERATOR(oct_twin_matmul);
+OCT_TWIN_OPERATOR(oct_twin_matmul_by_zero); /* how: const oct_twin_by_zero *, of the second factor */
 OCT_TWIN_OPERATOR(oct_twin_matmul_real); /* of float32 */
 
 /* twin_pool.c */

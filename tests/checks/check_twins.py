@@ -408,6 +408,16 @@ def one_operators():
             return m.file(code, [x], m.activation((1, *out, 5), x), option)
         return make
 
+    def matrices(zero):
+        def make(rng):
+            m, (rows, inner, columns), turned = Maker(rng), (int(n) for n in rng.integers(20, 40, 3)), bool(rng.integers(2))
+            x = m.activation((2, rows, inner))
+            y = m.tensor((2, columns, inner) if turned else (1, inner, columns), m.scale(), 0 if zero else int(rng.integers(1, 128)))
+            of_x, of_y = (m.tensors[t].quantization.scale[0] for t in (x, y))
+            out = m.tensor((2, rows, columns), float(of_x * of_y * inner ** 0.5 * rng.uniform(20, 100)), int(rng.integers(-50, 50)))
+            return m.file("BATCH_MATMUL", [x, y], out, with_options(schema.BatchMatMulOptionsT, adjX=False, adjY=turned))
+        return make
+
     yield "hard swish", unary("HARD_SWISH", option=lambda _: schema.HardSwishOptionsT())
     yield "logistic", unary("LOGISTIC", (1 / 256, -128), version=2)
     yield "tanh", unary("TANH", (1 / 128, 0), version=2)
@@ -440,6 +450,10 @@ def one_operators():
     for code in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
         yield code.lower(), pooled(code, padding=0, strideW=2, strideH=1, filterWidth=3, filterHeight=2)
         yield code.lower() + " valid", pooled(code, padding=1, strideW=1, strideH=2, filterWidth=2, filterHeight=4)
+
+
+    yield "matrices", matrices(False)
+    yield "matrices without a zero point", matrices(True)
 
 
 def lstms():
