@@ -259,8 +259,10 @@ oct_status oct_tfl_write_slice(oct_tfl_writer *w, const oct_node *n, oct_err *er
     }
     OCT_TRY(oct_tfl_read(w, n->in[0], &order, kind_of(w, n), &in[0], err));
     OCT_TRY(oct_tfl_result(w, w->out, &order, kind_of(w, n), scale_of(w, n), &out, err));
-    for (int i = 0; i < rank && steps; i++) { /* ends instead of sizes */
-        const int64_t last = end[i] < 0 ? -1 : begin[i] + end[i] * step[i];
+    for (int i = 0; i < rank && steps; i++) { /* ends instead of sizes, right behind the last one that is taken */
+        const int64_t last = end[i] < 0    ? -1
+                             : end[i] == 0 ? begin[i]
+                                           : begin[i] + (end[i] - 1) * step[i] + (step[i] < 0 ? -1 : 1);
         begin_mask |= (end[i] < 0 && step[i] > 0) << i;
         end_mask |= last < 0 || (end[i] < 0) ? 1 << i : 0;
         end[i] = last;
@@ -287,9 +289,12 @@ static oct_status pad_value(oct_tfl_writer *w, const oct_node *n, int tensor, in
     if (n->n_in < 3 || n->in[2] < 0)
         return OCT_OK;
     const oct_value *v = &w->g->value[n->in[2]];
-    if (v->quant && v->quant->qvals && v->quant->n == 1 && v->quant->dtype == OCT_S8)
-        x = (float)(*(const int8_t *)v->quant->qvals->data - v->quant->zp[0]) * v->quant->scale[0];
-    else if (!oct_tfl_one_real(w, n->in[2], &x))
+    const oct_quant *of = v->quant;
+    if (of && of->qvals && of->n == 1 && (of->dtype == OCT_S8 || of->dtype == OCT_S16)) {
+        const void *q = of->qvals->data;
+        const int32_t whole = of->dtype == OCT_S16 ? *(const int16_t *)q : *(const int8_t *)q;
+        x = (float)(whole - of->zp[0]) * of->scale[0];
+    } else if (!oct_tfl_one_real(w, n->in[2], &x))
         return oct_tfl_cannot(w, err, NULL, "its value is computed at run time, or is no real number");
     if (x == 0)
         return OCT_OK;
@@ -297,10 +302,13 @@ static oct_status pad_value(oct_tfl_writer *w, const oct_node *n, int tensor, in
     if (!data)
         return oct_nomem(err);
     if (t.quant) {
+        const int32_t lo = t.type == OCT_TFL_INT16 ? INT16_MIN : INT8_MIN, hi = -(lo + 1);
         const float q = x / t.quant->scale[0] + (float)t.quant->zp[0];
-        *(int8_t *)data = (int8_t)(q > INT8_MAX   ? INT8_MAX
-                                   : q > INT8_MIN ? (int)(q + (q < 0 ? -0.5f : 0.5f))
-                                                  : INT8_MIN);
+        const int32_t whole = q > (float)hi ? hi : q > (float)lo ? (int32_t)(q + (q < 0 ? -0.5f : 0.5f)) : lo;
+        if (t.type == OCT_TFL_INT16)
+            *(int16_t *)data = (int16_t)whole;
+        else
+            *(int8_t *)data = (int8_t)whole;
     } else {
         memcpy(data, &x, sizeof x);
     }

@@ -406,6 +406,7 @@ LAYERS = {
     "gelu by erf": (((1, 5, 8), gelu), 2),
     "layer norm": (normalized("LayerNormalization", -1, 6), None),
     "instance norm": (normalized("InstanceNormalization", None, 6), None),
+    "slice of every other row": (behind_conv("Slice", [1], [2**31 - 1], [2], [2]), 1),
 }
 
 
@@ -450,7 +451,7 @@ def hold_layer(c, name, case, steps, number):
 
 # Layers that have kernels on int16, and others that stay float between quantizers.
 WIDE = ["conv", "conv depthwise", "conv dilated", "transposed", "dense behind pictures", "halves", "channel shuffle", "keras", "softmax of rows", "mean", "attention",
-        "depth to space", "depth to space by columns", "space to depth", "pad, reflected", "slice with steps", "gather"]
+        "depth to space", "depth to space by columns", "space to depth", "pad, reflected", "pad with a value", "slice with steps", "gather"]
 WIDE_ERROR = 3e-4  # of the range: some ten steps of 16 bits
 
 
