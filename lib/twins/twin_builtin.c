@@ -27,6 +27,7 @@ const oct_twin_rule oct_twin_builtin[] = {
     { OCT_TFL_SOFTMAX, OCT_TWIN_INT8, oct_twin_softmax_fixed, NULL },
     { OCT_TFL_RESIZE_BILINEAR, OCT_TWIN_INT8, oct_twin_bilinear_fixed, NULL },
     { OCT_TFL_QUANTIZE, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_requantize_fixed },
+    { OCT_TFL_QUANTIZE, OCT_TWIN_WHOLE, oct_twin_requantize, &oct_rescaling_double },
     { OCT_TFL_QUANTIZE, OCT_TWIN_ANY, oct_twin_quantize_away, NULL },
     { 0, 0, NULL, NULL },
 };

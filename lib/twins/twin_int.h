@@ -28,7 +28,13 @@ typedef struct oct_twin_call {
 typedef oct_status (*oct_twin_fn)(const oct_twin_call *c, const void *how, oct_err *err);
 
 /* Which tensors a rule takes, by the first operand that is an activation, and the first result. */
-typedef enum oct_twin_types { OCT_TWIN_INT8, OCT_TWIN_INT16, OCT_TWIN_REAL, OCT_TWIN_ANY } oct_twin_types;
+typedef enum oct_twin_types {
+    OCT_TWIN_INT8,
+    OCT_TWIN_INT16,
+    OCT_TWIN_WHOLE, /* either of these, which may differ */
+    OCT_TWIN_REAL,
+    OCT_TWIN_ANY
+} oct_twin_types;
 
 typedef struct oct_twin_rule {
     oct_tfl_code code;

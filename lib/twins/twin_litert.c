@@ -30,6 +30,7 @@ static const oct_twin_rule own[] = {
     { OCT_TFL_SOFTMAX, OCT_TWIN_INT8, oct_twin_softmax_float, NULL },
     { OCT_TFL_RESIZE_BILINEAR, OCT_TWIN_INT8, oct_twin_bilinear_shift, NULL },
     { OCT_TFL_QUANTIZE, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_requantize_shift },
+    { OCT_TFL_QUANTIZE, OCT_TWIN_WHOLE, oct_twin_requantize, &oct_rescaling_double },
     { OCT_TFL_QUANTIZE, OCT_TWIN_ANY, oct_twin_quantize_even, NULL },
     { 0, 0, NULL, NULL },
 };

@@ -1,4 +1,4 @@
-/* Reductions of int8 along axes. */
+/* Reductions of int8 along axes; means of int16, too. */
 #include "twins/twin_ops.h"
 
 #include <math.h>
@@ -58,11 +58,14 @@ static oct_status add_up(const oct_twin_call *c, sums *s, oct_err *err)
     if (!s->sum || !s->least || !s->most)
         return oct_nomem(err);
     for (int64_t i = 0; i < y->count; i++) {
-        s->least[i] = 127;
-        s->most[i] = -128;
+        s->least[i] = oct_twin_most(x);
+        s->most[i] = oct_twin_least(x);
     }
+    const int16_t *from = oct_twin_shorts(c, x, 0);
+    if (!from)
+        return oct_nomem(err);
     for (int64_t i = 0; i < x->count; i++) {
-        const int32_t v = ((const int8_t *)x->data)[i];
+        const int32_t v = from[i];
         const int64_t to = place[i];
         s->sum[to] += v;
         s->least[to] = v < s->least[to] ? v : s->least[to];
@@ -84,8 +87,9 @@ oct_status oct_twin_mean_fixed(const oct_twin_call *c, const void *how, oct_err 
     shift = shift > 31 + r.shift ? 31 + r.shift : shift;
     r.multiplier = (int32_t)(((int64_t)r.multiplier << shift) / s.each);
     r.shift -= shift;
+    const int32_t least = oct_twin_least(y), most = oct_twin_most(y);
     for (int64_t i = 0; i < y->count; i++)
-        ((int8_t *)y->data)[i] = (int8_t)by->to(&r, (int32_t)(s.sum[i] - x->zero * s.each), y->zero, -128, 127);
+        oct_twin_put(y, i, by->to(&r, (int32_t)(s.sum[i] - x->zero * s.each), y->zero, least, most));
     return OCT_OK;
 }
 

@@ -19,7 +19,7 @@ OCT_TWIN_OPERATOR(oct_twin_transpose_conv);
 OCT_TWIN_OPERATOR(oct_twin_dense);
 OCT_TWIN_OPERATOR(oct_twin_matmul);
 OCT_TWIN_OPERATOR(oct_twin_matmul_by_zero); /* how: const oct_twin_by_zero *, of the second factor */
-OCT_TWIN_OPERATOR(oct_twin_matmul_real); /* of float32 */
+OCT_TWIN_OPERATOR(oct_twin_matmul_real);    /* of float32 */
 
 /* twin_pool.c */
 OCT_TWIN_OPERATOR(oct_twin_average_pool);      /* how: const oct_rescaling *, for the bounds of its activation alone */
@@ -82,6 +82,7 @@ OCT_TWIN_OPERATOR(oct_twin_quantize_away); /* divided, half away from zero */
 OCT_TWIN_OPERATOR(oct_twin_quantize_even); /* times the reciprocal, half to even */
 OCT_TWIN_OPERATOR(oct_twin_quantize_wrap); /* the same, and what is beyond 8 bits is cut off */
 OCT_TWIN_OPERATOR(oct_twin_dequantize);
+OCT_TWIN_OPERATOR(oct_twin_requantize); /* integers to others; how: const oct_rescaling * */
 
 /* twin_resize.c */
 OCT_TWIN_OPERATOR(oct_twin_bilinear_fixed); /* weights of 10 bits each way */
@@ -90,6 +91,8 @@ OCT_TWIN_OPERATOR(oct_twin_bilinear_tosa);  /* weights that are whole */
 OCT_TWIN_OPERATOR(oct_twin_bilinear_real);  /* of float32 */
 OCT_TWIN_OPERATOR(oct_twin_nearest);
 OCT_TWIN_OPERATOR(oct_twin_nearest_tosa);
+
+OCT_TWIN_OPERATOR(oct_twin_div_tosa); /* twin_real.c: DIV of float32 as a product with the reciprocal */
 
 /* twin_move.c, twin_real.c, twin_real_layers.c: lists of rules that all twins share. */
 extern const oct_twin_rule oct_twin_moves[], oct_twin_reals[], oct_twin_real_layers[];

@@ -56,6 +56,22 @@ oct_status oct_twin_quantize_wrap(const oct_twin_call *c, const void *how, oct_e
     return quantize(c, even, false, c->out[0]->zero != 0, err);
 }
 
+oct_status oct_twin_requantize(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    const oct_rescaling *by = how;
+    const oct_twin_tensor *x = c->in[0], *y = c->out[0];
+    const oct_rescale r = by->of(x->scale, 1, y->scale);
+    const int32_t least = oct_twin_least(y), most = oct_twin_most(y);
+    if (x->count != y->count)
+        return oct_twin_unfit(c, "its result has another size", err);
+    const int16_t *from = oct_twin_shorts(c, x, x->zero);
+    if (!from)
+        return oct_nomem(err);
+    for (int64_t i = 0; i < x->count; i++)
+        oct_twin_put(y, i, by->to(&r, from[i], y->zero, least, most));
+    return OCT_OK;
+}
+
 /* A scale for each index of an axis, as constants have it, or one. */
 static oct_status scale_step(const oct_twin_call *c, const oct_twin_tensor *x, int64_t *each, oct_err *err)
 {

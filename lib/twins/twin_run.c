@@ -58,7 +58,8 @@ static bool fits(const oct_twin_rule *rule, const oct_twin_call *c)
     if (!x || !y || rule->code != c->op->code)
         return false;
     return rule->types == OCT_TWIN_ANY ||
-           (rule->types == OCT_TWIN_INT8    ? oct_twin_is_int8(x) && oct_twin_is_int8(y)
+           (rule->types == OCT_TWIN_WHOLE   ? oct_twin_is_whole(x) && oct_twin_is_whole(y)
+            : rule->types == OCT_TWIN_INT8  ? oct_twin_is_int8(x) && oct_twin_is_int8(y)
             : rule->types == OCT_TWIN_INT16 ? oct_twin_is_whole(x) && oct_twin_is_whole(y) &&
                                                   oct_twin_is(x, OCT_TFL_INT16) && oct_twin_is(y, OCT_TFL_INT16)
                                             : x->t->type == OCT_TFL_FLOAT32 && y->t->type == OCT_TFL_FLOAT32);

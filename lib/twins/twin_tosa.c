@@ -27,13 +27,13 @@ static const oct_twin_rule own[] = {
     { OCT_TFL_RESIZE_BILINEAR, OCT_TWIN_INT8, oct_twin_bilinear_tosa, NULL },
     { OCT_TFL_RESIZE_NEAREST_NEIGHBOR, OCT_TWIN_ANY, oct_twin_nearest_tosa, NULL },
     { OCT_TFL_QUANTIZE, OCT_TWIN_INT8, oct_twin_apply_table, &oct_table_requantize_tosa },
+    { OCT_TFL_DIV, OCT_TWIN_REAL, oct_twin_div_tosa, NULL },
     { OCT_TFL_QUANTIZE, OCT_TWIN_ANY, oct_twin_quantize_wrap, NULL },
     { 0, 0, NULL, NULL },
 };
 
-static const oct_twin_rule *const rules[] = {
-    own, oct_twin_tosa_wide, oct_twin_moves, oct_twin_reals, oct_twin_real_layers, NULL
-};
+static const oct_twin_rule *const rules[] = { oct_twin_tosa_wide,   own, oct_twin_moves, oct_twin_reals,
+                                              oct_twin_real_layers, NULL };
 
 const oct_twin oct_twin_tosa = { "tosa", "TOSA by its converter for .tflite files",
                                  "tosa-tools 2026.8.0 (reference model), tosa-converter-for-tflite 2026.2.0", rules };

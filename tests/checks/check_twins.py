@@ -553,6 +553,27 @@ def wide_operators():
     yield "wide quantize", unary("QUANTIZE", option=lambda _: schema.QuantizeOptionsT(), version=2)
     yield "wide quantize, reals", unary("QUANTIZE", None, lambda _: schema.QuantizeOptionsT(), 2, kind=np.float32)
     yield "wide quantize, ties", unary("QUANTIZE", 2.0 ** -13, lambda _: schema.QuantizeOptionsT(), 2, kind=np.float32)
+    def mean(axes):
+        def make(rng):
+            m, shape = Maker(rng), (1, 5, 6, 7)
+            x = m.tensor(shape, scale(rng), 0, np.int16)
+            y = m.tensor([1 if i in axes else n for i, n in enumerate(shape)], float(m.tensors[x].quantization.scale[0] * rng.uniform(0.2, 2)), 0, np.int16)
+            return m.file("MEAN", [x, m.tensor([len(axes)], kind=np.int32, data=axes)], y, with_options(schema.ReducerOptionsT, keepDims=True), 3)
+        return make
+
+    def requantized(wide, narrow):
+        def make(rng):
+            m, of = Maker(rng), scale(rng)
+            ends = [(of, 0, np.int16), (float(of * rng.uniform(100, 300)), int(rng.integers(-99, 99)), np.int8)]
+            x, y = (m.tensor((1, 3, 5, 7), *ends[k]) for k in ((1, 0) if narrow else (0, 1)))
+            return m.file("QUANTIZE", [x], y, schema.QuantizeOptionsT(), 2)
+        return make
+
+    yield "wide mean of pictures", mean([1, 2])
+    yield "wide mean of rows", mean([2])
+    yield "wide mean of channels", mean([3])
+    yield "quantize to 8 bits", requantized(True, False)
+    yield "quantize to 16 bits", requantized(True, True)
     for code, kind in (("ADD", schema.AddOptionsT), ("SUB", schema.SubOptionsT)):
         yield "wide " + code.lower(), binary(code, kind, activations=(0, 1, 3), potScaleInt16=False)
         yield f"wide {code.lower()} by row", binary(code, kind, other=(1, 1, 1, 7), potScaleInt16=False)

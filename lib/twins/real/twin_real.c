@@ -35,6 +35,10 @@ static float of_one(const oct_twin_call *c, float x)
     case OCT_TFL_SQRT: return sqrtf(x);
     case OCT_TFL_ABS: return fabsf(x);
     case OCT_TFL_NEG: return -x;
+    case OCT_TFL_GELU:
+        return oct_tfl_option(c->op, OCT_TFL_GELU_APPROXIMATE, 0)
+                   ? 0.5f * x * (1 + oct_tanhf(0.7978845608f * (x + 0.044715f * x * x * x)))
+                   : oct_geluf(x);
     default: return floorf(x);
     }
 }
@@ -78,6 +82,21 @@ static oct_status two(const oct_twin_call *c, const void *how, oct_err *err)
     return OCT_OK;
 }
 
+oct_status oct_twin_div_tosa(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    const int64_t *at_a, *at_b;
+    (void)how;
+    if (!oct_twin_has(c, 2, OCT_TFL_FLOAT32, OCT_TFL_FLOAT32))
+        return oct_twin_cannot(c, err, "its operands are not float32");
+    OCT_TRY(oct_twin_repeat(c, c->in[0], &at_a, err));
+    OCT_TRY(oct_twin_repeat(c, c->in[1], &at_b, err));
+    for (int64_t i = 0; i < c->out[0]->count; i++)
+        ((float *)c->out[0]->data)[i] = oct_twin_activated(c, OCT_TFL_BINARY_ACTIVATION,
+                                                           ((const float *)c->in[0]->data)[at_a[i]] *
+                                                               (1 / ((const float *)c->in[1]->data)[at_b[i]]));
+    return OCT_OK;
+}
+
 /* ---- along the last axis ---- */
 
 static oct_status softmax(const oct_twin_call *c, const void *how, oct_err *err)
@@ -116,6 +135,7 @@ const oct_twin_rule oct_twin_reals[] = {
     { OCT_TFL_ABS, OCT_TWIN_REAL, one, NULL },
     { OCT_TFL_NEG, OCT_TWIN_REAL, one, NULL },
     { OCT_TFL_FLOOR, OCT_TWIN_REAL, one, NULL },
+    { OCT_TFL_GELU, OCT_TWIN_REAL, one, NULL },
     { OCT_TFL_ADD, OCT_TWIN_REAL, two, NULL },
     { OCT_TFL_SUB, OCT_TWIN_REAL, two, NULL },
     { OCT_TFL_MUL, OCT_TWIN_REAL, two, NULL },

@@ -63,18 +63,6 @@ static oct_status apply(const oct_twin_call *c, const void *how, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status requantize(const oct_twin_call *c, const void *how, oct_err *err)
-{
-    const oct_rescaling *by = how;
-    const oct_twin_tensor *x = c->in[0], *y = c->out[0];
-    const oct_rescale r = by->of(x->scale, 1, y->scale);
-    if (x->count != y->count)
-        return oct_twin_unfit(c, "its result has another size", err);
-    for (int64_t i = 0; i < x->count; i++)
-        oct_twin_put(y, i, by->to(&r, ((const int16_t *)x->data)[i], 0, INT16_MIN, INT16_MAX));
-    return OCT_OK;
-}
-
 const oct_twin_rule oct_twin_tosa_wide[] = {
     { OCT_TFL_CONV_2D, OCT_TWIN_INT16, oct_twin_conv, &sums },
     { OCT_TFL_DEPTHWISE_CONV_2D, OCT_TWIN_INT16, oct_twin_depthwise, &sums },
@@ -88,6 +76,7 @@ const oct_twin_rule oct_twin_tosa_wide[] = {
     { OCT_TFL_LOGISTIC, OCT_TWIN_INT16, apply, NULL },
     { OCT_TFL_TANH, OCT_TWIN_INT16, apply, NULL },
     { OCT_TFL_SOFTMAX, OCT_TWIN_INT16, oct_twin_softmax_wide, &oct_twin_softmax_wraps },
-    { OCT_TFL_QUANTIZE, OCT_TWIN_INT16, requantize, &oct_rescaling_tosa },
+    { OCT_TFL_MEAN, OCT_TWIN_INT16, oct_twin_mean_fixed, &oct_rescaling_tosa },
+    { OCT_TFL_QUANTIZE, OCT_TWIN_WHOLE, oct_twin_requantize, &oct_rescaling_tosa },
     { 0, 0, NULL, NULL },
 };

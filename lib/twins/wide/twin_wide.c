@@ -115,20 +115,6 @@ oct_status oct_twin_softmax_wide(const oct_twin_call *c, const void *how, oct_er
 const struct oct_twin_softmax_wide oct_twin_softmax_single = { true, false },
                                    oct_twin_softmax_double = { false, false }, oct_twin_softmax_wraps = { false, true };
 
-/* ---- QUANTIZE ---- */
-
-static oct_status requantize(const oct_twin_call *c, const void *how, oct_err *err)
-{
-    const oct_twin_tensor *x = c->in[0], *y = c->out[0];
-    const oct_rescale by = oct_rescale_fixed((double)x->scale / (double)y->scale);
-    (void)how;
-    if (x->count != y->count)
-        return oct_twin_unfit(c, "its result has another size", err);
-    for (int64_t i = 0; i < x->count; i++)
-        oct_twin_put(y, i, oct_twin_clamp(oct_rescale_twice(&by, ((const int16_t *)x->data)[i]), INT16_MIN, INT16_MAX));
-    return OCT_OK;
-}
-
 const oct_twin_rule oct_twin_wide[] = {
     { OCT_TFL_CONV_2D, OCT_TWIN_INT16, oct_twin_conv, &oct_rescaling_double },
     { OCT_TFL_DEPTHWISE_CONV_2D, OCT_TWIN_INT16, oct_twin_depthwise, &oct_rescaling_double },
@@ -137,6 +123,6 @@ const oct_twin_rule oct_twin_wide[] = {
     { OCT_TFL_MAX_POOL_2D, OCT_TWIN_INT16, oct_twin_max_pool, &oct_rescaling_double },
     { OCT_TFL_LOGISTIC, OCT_TWIN_INT16, logistic, NULL },
     { OCT_TFL_TANH, OCT_TWIN_INT16, tangent, NULL },
-    { OCT_TFL_QUANTIZE, OCT_TWIN_INT16, requantize, NULL },
+    { OCT_TFL_MEAN, OCT_TWIN_INT16, oct_twin_mean_fixed, &oct_rescaling_double },
     { 0, 0, NULL, NULL },
 };
