@@ -2,6 +2,7 @@
 
 #include "forms/forms.h"
 #include "ops/op.h"
+#include "passes/one_way.h"
 #include "passes/pass.h"
 #include "passes/to_float32.h"
 #include "tflite/tfl_operators.h"
@@ -61,6 +62,7 @@ static oct_status prepare(oct_graph *g, oct_arena *arena, int **open, bool *clos
     OCT_TRY(oct_tfl_read_stored(g, err));
     OCT_TRY(oct_tfl_read_parts(g, err));
     OCT_TRY(oct_passes_flatten(g, err));
+    OCT_TRY(oct_lstms_one_way(g, NULL, err));
     OCT_TRY(oct_infer_shapes(g, err));
     const size_t n = g->n_value;
     OCT_TRY(oct_forms_read(g, NULL, &now, err));
@@ -87,11 +89,12 @@ static void wish(oct_tfl_writer *w, int value, const oct_tfl_order *order)
     w->value[value].has_wish = true;
 }
 
-/* Whether a Transpose makes the value that exchanges the first two of three axes. */
+/* Whether a Transpose makes the value that exchanges the first two of three axes; quantizers may stand in between. */
 static bool exchanges_first(const oct_graph *g, int value)
 {
-    const int p = g->value[value].producer;
-    int count = 0;
+    int p = g->value[value].producer, count = 0;
+    while (p >= 0 && (oct_is_op(&g->node[p], "QuantizeLinear") || oct_is_op(&g->node[p], "DequantizeLinear")))
+        p = g->value[g->node[p].in[0]].producer;
     const int64_t *perm =
         p >= 0 && oct_is_op(&g->node[p], "Transpose") ? oct_node_ints(&g->node[p], "perm", &count) : NULL;
     return perm && count == 3 && perm[0] == 1 && perm[1] == 0;

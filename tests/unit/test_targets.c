@@ -317,7 +317,7 @@ TEST(properties_are_what_a_file_says)
        *all = parsed(
            HEAD
            "activations symmetric\nbiases float\nscales powers-of-two\nshapes static\nplacement everywhere\n"
-           "quantizers one-each\ndequantizers one-each\ncom.microsoft no\ndevice untested\nbatchnorm depthwise\nattributes written\nbfloat16 never\n"
+           "quantizers one-each\ndequantizers one-each\ncom.microsoft no\ndevice untested\nbatchnorm depthwise\nlstms forward\nattributes written\nbfloat16 never\n"
            "onnxruntime never\n");
     const oct_target_rules *n = oct_target_rules_of(none), *a = oct_target_rules_of(all);
     const bool each[][2] = {
@@ -330,6 +330,7 @@ TEST(properties_are_what_a_file_says)
         { n->onnx_alone, a->onnx_alone },
         { n->proof, a->proof },
         { n->norms_are_convs, a->norms_are_convs },
+        { n->lstms_one_way, a->lstms_one_way },
         { n->writes_defaults, a->writes_defaults },
         { n->never_in_ort, a->never_in_ort },
     };

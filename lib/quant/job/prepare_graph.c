@@ -2,6 +2,7 @@
 #include "quant/job/job.h"
 
 #include "passes/fuse.h"
+#include "passes/one_way.h"
 #include "passes/opset.h"
 #include "passes/to_float32.h"
 #include "passes/unfold.h"
@@ -87,6 +88,8 @@ oct_status oct_job_prepare(oct_graph *g, const oct_qjob_opts *o, oct_dtype *sour
     OCT_TRY(oct_passes_run(g, o->disabled, o->n_disabled, o->log, err));
     if (oct_target_rules_of(o->target)->norms_are_convs)
         OCT_TRY(oct_norms_to_convs(g, o->log, err));
+    if (oct_target_rules_of(o->target)->lstms_one_way)
+        OCT_TRY(oct_lstms_one_way(g, o->log, err));
     if (!oct_scheme_is_half(o->scheme))
         return OCT_OK;
     size_t n, saved;
