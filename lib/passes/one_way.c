@@ -44,8 +44,8 @@ static bool read_lstm(const oct_graph *g, int id, lstm *l)
     for (int i = 1; i < OPERANDS; i++) {
         const int v = l->operand[i] = oct_input_at(n, i);
         const oct_tensor *t = v >= 0 ? g->value[v].constant : NULL;
-        if ((v < 0 && i < 3) || (v >= 0 && (i == 4 || !t || !t->data || t->dtype != OCT_F32 || t->rank < 1 ||
-                                            t->dims[0] != l->directions)))
+        if ((v < 0 && i < 3) ||
+            (v >= 0 && (i == 4 || !t || !t->data || t->dtype != OCT_F32 || t->rank < 1 || t->dims[0] != l->directions)))
             return false;
     }
     for (int k = 0; k < 3; k++)
@@ -67,10 +67,10 @@ static oct_status part(oct_graph *g, int v, int directions, int k, int *of, oct_
                                    (const float *)t->data + t->count / directions * k, of, err);
 }
 
-static oct_status add(oct_graph *g, const lstm *l, const char *op, const int *in, int n_in, int n_out, int *node,
-                      oct_err *err)
+static oct_status add(oct_graph *g, const lstm *l, const char *op, const char *name, const int *in, int n_in, int n_out,
+                      int *node, oct_err *err)
 {
-    OCT_TRY(oct_graph_add_node(g, op, "", g->node[l->id].name, n_in, n_out, l->id, node, err));
+    OCT_TRY(oct_graph_add_node(g, op, "", name, n_in, n_out, l->id, node, err));
     for (int i = 0; i < n_in; i++)
         OCT_TRY(oct_graph_set_input(g, *node, i, in[i], err));
     return OCT_OK;
@@ -91,7 +91,7 @@ static oct_status reversed(oct_graph *g, const lstm *l, int *v, oct_err *err)
     int in[5] = { *v }, node;
     for (int i = 0; i < 4; i++)
         OCT_TRY(oct_graph_new_const_s64(g, base, 1, &one, &bounds[i], &in[1 + i], err));
-    OCT_TRY(add(g, l, "Slice", in, 5, 1, &node, err));
+    OCT_TRY(add(g, l, "Slice", "", in, 5, 1, &node, err));
     return result(g, node, 0, base, v, err);
 }
 
@@ -104,7 +104,9 @@ static oct_status add_direction(oct_graph *g, const lstm *l, int k, int *out, oc
         OCT_TRY(reversed(g, l, &in[0], err));
     for (int i = 1; i < OPERANDS; i++)
         OCT_TRY(part(g, l->operand[i], l->directions, k, &in[i], err));
-    OCT_TRY(add(g, l, "LSTM", in, OPERANDS, 3, &node, err));
+    const char *own = g->node[l->id].name;
+    const char *name = k && own[0] ? oct_arena_printf(g->arena, "%s_reverse", own) : own;
+    OCT_TRY(name ? add(g, l, "LSTM", name, in, OPERANDS, 3, &node, err) : oct_nomem(err));
     const oct_tensor *r = g->value[in[2]].constant;
     OCT_TRY(oct_node_set_int(g, node, "hidden_size", r->dims[r->rank - 1], err));
     for (int i = 0; i < 3; i++) {
@@ -125,7 +127,7 @@ static oct_status write_one_way(oct_graph *g, const lstm *l, oct_err *err)
             continue;
         const int both[2] = { out[0][i], out[l->directions - 1][i] };
         OCT_TRY(oct_graph_set_output(g, l->id, i, -1, err));
-        OCT_TRY(add(g, l, l->directions == 2 ? "Concat" : "Identity", both, l->directions, 1, &node, err));
+        OCT_TRY(add(g, l, l->directions == 2 ? "Concat" : "Identity", "", both, l->directions, 1, &node, err));
         if (l->directions == 2) /* Y [steps, directions, batch, units], Y_h and Y_c [directions, batch, units] */
             OCT_TRY(oct_node_set_int(g, node, "axis", i == 0 ? DIRECTIONS_AXIS : 0, err));
         OCT_TRY(oct_graph_set_output(g, node, 0, l->out[i], err));

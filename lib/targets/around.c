@@ -512,6 +512,19 @@ static bool is_fused_forward(finder *f, int id, const oct_op *op)
     return true;
 }
 
+/* Why a recurrent layer between quantizers is not computed on integers by a target that has such kernels; NULL: it is.
+ */
+static const char *recurrent(const finder *f, const oct_node *n)
+{
+    for (int i = 0; i < 3; i++)
+        if (oct_input_at(n, i) < 0 || !f->from[n->in[i]])
+            return "its input or its matrices are not quantized";
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0 && f->g->value[n->out[k]].n_uses && !f->to[n->out[k]])
+            return "a result of it is not quantized";
+    return NULL;
+}
+
 static void judge(finder *f, int id)
 {
     const oct_node *n = &f->g->node[id];
@@ -525,6 +538,10 @@ static void judge(finder *f, int id)
         return;
     if ((op->clamp || op->adds) && fuses_forward(f->t) && is_fused_forward(f, id, op))
         return;
+    if (op->quant == OCT_QUANT_RECURRENT && oct_target_runs(f->t, f->g, id, OCT_TARGET_ROUNDED, NULL)) {
+        settle(f, id, recurrent(f, n));
+        return;
+    }
     if (!e || !(e->forms & OCT_TARGET_STATIC || e->kept) ||
         (op->integer && !e->kept && !oct_target_runs(f->t, f->g, id, OCT_TARGET_STATIC, &why))) {
         f->stand[id].why = why ? why : "the target runs this operator in float";

@@ -40,6 +40,21 @@ bool oct_has_quantized(const oct_graph *g)
 
 /* ---- targets that run whatever our own operators can run ---- */
 
+/* Whether a recurrent layer reads a quantized input and quantized matrices, and gives the target a quantized result:
+ * one that wants it between quantizers computes it on integers. */
+static bool rounds_recurrent(const oct_target *t, const oct_graph *read, int node)
+{
+    const oct_op *op = oct_op_of(read, node);
+    const oct_node *n = &read->node[node];
+    if (!op || op->quant != OCT_QUANT_RECURRENT || !oct_target_runs(t, read, node, OCT_TARGET_ROUNDED, NULL))
+        return false;
+    for (int i = 0; i < 3; i++)
+        if (oct_input_at(n, i) < 0 || !read->value[n->in[i]].quant ||
+            oct_dtype_bits(read->value[n->in[i]].quant->dtype) != 8)
+            return false;
+    return true;
+}
+
 oct_status oct_target_computes(const oct_target *t, const oct_graph *read, int node, oct_compute *how, const char **why,
                                oct_err *err)
 {
@@ -50,6 +65,10 @@ oct_status oct_target_computes(const oct_target *t, const oct_graph *read, int n
     if (*how != OCT_ON_REALS)
         return OCT_OK;
     OCT_TRY(oct_compute_of(read, node, how, err));
+    if (*how == OCT_ON_REALS && rounds_recurrent(t, read, node)) {
+        *how = OCT_ON_QUANTIZED;
+        return OCT_OK;
+    }
     if (*how != OCT_ON_REALS && !oct_target_keeps(t, read, node, as[*how], why))
         *how = OCT_ON_REALS;
     return OCT_OK;

@@ -89,11 +89,13 @@ static void wish(oct_tfl_writer *w, int value, const oct_tfl_order *order)
     w->value[value].has_wish = true;
 }
 
-/* Whether a Transpose makes the value that exchanges the first two of three axes; quantizers may stand in between. */
+/* Whether a Transpose makes the value that exchanges the first two of three axes; quantizers and slices may stand in
+ * between. */
 static bool exchanges_first(const oct_graph *g, int value)
 {
     int p = g->value[value].producer, count = 0;
-    while (p >= 0 && (oct_is_op(&g->node[p], "QuantizeLinear") || oct_is_op(&g->node[p], "DequantizeLinear")))
+    while (p >= 0 && (oct_is_op(&g->node[p], "QuantizeLinear") || oct_is_op(&g->node[p], "DequantizeLinear") ||
+                      oct_is_op(&g->node[p], "Slice")))
         p = g->value[g->node[p].in[0]].producer;
     const int64_t *perm =
         p >= 0 && oct_is_op(&g->node[p], "Transpose") ? oct_node_ints(&g->node[p], "perm", &count) : NULL;

@@ -152,6 +152,18 @@ def hold_read(c, name, path, feeds, said, least):
         c.hold(f"{name}: read", same and db >= least, f"{db:.1f} dB, at least {least}")
 
 
+def hold_lstm_counts(c):
+    """Layers that the runtimes compute on int8 count as such: LSTMs are in a .tflite file, and computed in float here."""
+    net, report = plainnet.Net(3, opset=14), c.folder / "counts.json"
+    lstm_ways("bidirectional", True)[1](net)
+    model, data, file = (c.folder / f"counts.{end}" for end in ("onnx", "npy", "tflite"))
+    np.save(data, np.stack(net.save(model, ("n", 7, 6))))
+    said = write(c, model, file, "--data", data, "--json", report)
+    c.hold("an LSTM of int8 is a layer of int8", "3 of 3 layers with weights are int8" in " ".join(said.split()), said[:300])
+    done = subprocess.run([c.qconvert, "lint", "--target", "litert", file], capture_output=True, text=True, check=False)
+    c.hold("lint counts it so", "3 of 3 layers with weights" in " ".join(done.stdout.split()), done.stdout[:300])
+
+
 def hold_mutations(c, path):
     """Damaged files: a model, or an error with a remedy."""
     whole, rng, odd = path.read_bytes(), np.random.default_rng(7), []
@@ -301,6 +313,19 @@ def lstm(last, turns=True):
     return (1, 7, 6), build
 
 
+def lstm_ways(direction, last):
+    """An LSTM of another direction: all its steps, or the last one of each direction."""
+    def build(n):
+        ways = 2 if direction == "bidirectional" else 1
+        x = n.node("Transpose", ["x"], "t", perm=[1, 0, 2])
+        weights = [n.const("w", ways, 20, 6, scale=0.6), n.const("r", ways, 20, 5, scale=0.5), n.const("b", ways, 40, scale=0.3)]
+        n.nodes.append(onnx.helper.make_node("LSTM", [x, *weights], ["", "a"] if last else ["a"], name="LSTM_a", hidden_size=5, direction=direction))
+        n.node("Transpose", ["a"], "p", perm=[1, 0, 2] if last else [2, 0, 1, 3])
+        n.node("Reshape", ["p", n.const("s", value=np.array([-1, 5 * ways] if last else [-1, 7, 5 * ways]))], "f")
+        n.node("MatMul", ["f", n.const("v", 5 * ways, 4, scale=0.4)], "y")
+    return (1, 7, 6), build
+
+
 LAYERS = {
     "conv": (conv((1, 4, 9, 8), (3, 3)), 1),
     "conv same": (conv((1, 4, 9, 8), (3, 3), pads=[1, 1, 1, 1]), 1),
@@ -407,6 +432,10 @@ LAYERS = {
     "layer norm": (normalized("LayerNormalization", -1, 6), None),
     "instance norm": (normalized("InstanceNormalization", None, 6), None),
     "slice of every other row": (behind_conv("Slice", [1], [2**31 - 1], [2], [2]), 1),
+    "lstm, both directions": (lstm_ways("bidirectional", False), 2),
+    "lstm, both directions, last steps": (lstm_ways("bidirectional", True), 2),
+    "lstm, reversed": (lstm_ways("reverse", False), 2),
+    "lstm, reversed, last step": (lstm_ways("reverse", True), 2),
 }
 
 
@@ -451,7 +480,8 @@ def hold_layer(c, name, case, steps, number):
 
 # Layers that have kernels on int16, and others that stay float between quantizers.
 WIDE = ["conv", "conv depthwise", "conv dilated", "transposed", "dense behind pictures", "halves", "channel shuffle", "keras", "softmax of rows", "mean", "attention",
-        "depth to space", "depth to space by columns", "space to depth", "pad, reflected", "pad with a value", "slice with steps", "gather"]
+        "depth to space", "depth to space by columns", "space to depth", "pad, reflected", "pad with a value", "slice with steps", "gather",
+        "lstm, both directions, last steps", "lstm, reversed"]
 WIDE_ERROR = 3e-4  # of the range: some ten steps of 16 bits
 
 
@@ -705,6 +735,8 @@ def main():
                 hold_network(c, name)
         if not args.only or args.only == "axes":
             hold_axes(c)
+        if not args.only or args.only == "counts":
+            hold_lstm_counts(c)
         if not args.only:
             hold_refusals(c)
             hold_docs(c)

@@ -4,6 +4,7 @@
 #include "forms/forms.h"
 #include "ops/core/quantized.h"
 #include "ops/traits.h"
+#include "quant/job/placed.h"
 #include "quant/job/scope.h"
 #include "targets/stand.h"
 
@@ -66,11 +67,26 @@ static oct_status keep_quantized(const oct_qjob *j, const oct_graph *read, oct_l
     return OCT_OK;
 }
 
+/* A recurrent layer whose input, results and matrices are rounded: the target computes it on integers, and nothing here
+ * does (annotate.c). */
+static void count_rounded(const oct_qjob *j, oct_layer_decision *d)
+{
+    const oct_op *op = oct_op_of(d->graph, d->node);
+    if (d->scheme != OCT_SCHEME_FLOAT || d->graph != j->g || d->node >= (int)j->n_nodes || !op ||
+        op->quant != OCT_QUANT_RECURRENT || !oct_rounds_inputs(j, d->node))
+        return;
+    d->scheme = OCT_SCHEME_STATIC;
+    d->integer = true;
+    d->weights = OCT_S8;
+    d->why = "its input, its results and its matrices are quantized: the target computes it on integers";
+}
+
 static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_graph *read, const oct_layer_decision *d,
                        oct_arena *arena, oct_err *err)
 {
     l->d = *d;
     OCT_TRY(keep_quantized(j, read, &l->d, err));
+    count_rounded(j, &l->d);
     l->own = oct_node_label(d->graph, d->node);
     l->name = *d->where ? oct_arena_printf(arena, "%s%s", d->where, l->own) : l->own;
     l->product = oct_node_has_weights(read, d->node);
