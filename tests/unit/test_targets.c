@@ -366,7 +366,7 @@ TEST(faults_name_place_and_remedy)
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
         { HEAD "elephant", "t:4:1: there is no key 'elephant'",
           "one of name, summary, also, inherits, types, pair-sums, bfloat16, quantized, computes, trap, dequantizing, signs, keeps, activations, biases, scales, shapes, placement, "
-          "quantizers, dequantizers, batchnorm, attributes, com.microsoft, onnxruntime, device, scale, costs, cost, op" },
+          "quantizers, dequantizers, batchnorm, lstms, attributes, com.microsoft, onnxruntime, device, scale, costs, cost, op" },
         { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'",
           "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, gemm-bias, cubic-behind-conv, qlinear-channels, qlinear-unknown, quantized-extremes, dequantized-states" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines", "" },

@@ -183,9 +183,9 @@ TEST(lstm_refused)
         oct_err e = OCT_ERR_INIT;
         oct_tflite t;
         int cells;
-        if (i == 0)
+        if (i == 0) /* alone it would become an LSTM that runs forward */
             net_str(g, "direction", "reverse");
-        if (i == 1)
+        if (i <= 1)
             net_float(g, "clip", 1);
         if (i == 2)
             net_int(g, "input_forget", 1);
