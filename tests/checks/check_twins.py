@@ -36,6 +36,7 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from pylib import judge, plainnet, tool
+from pylib.devicenets import MADE, WIDE, Made
 from pylib.judge import Checker, options
 
 TYPES = {schema.TensorType.FLOAT32: np.float32, schema.TensorType.INT32: np.int32, schema.TensorType.INT64: np.int64,
@@ -666,121 +667,6 @@ def hold_products(c, only):
 
 
 # ---- networks ----
-
-class Made(plainnet.Net):
-    """A network with weights by chance: each layer adds to the last one's result."""
-
-    def __init__(self, seed, channels):
-        super().__init__(seed, opset=14)
-        self.x, self.channels, self.count = "x", channels, 0
-
-    def then(self, op, *more, **attributes):
-        self.count += 1
-        self.x = self.node(op, [self.x, *more], f"{op.lower()}{self.count}", **attributes)
-        return self.x
-
-    def conv(self, out, kernel=3, op="Conv", **attributes):
-        group = attributes.get("group", 1)
-        inside = self.channels // group
-        shape = (self.channels, out, kernel, kernel) if op == "ConvTranspose" else (out, inside, kernel, kernel)
-        weights = self.const(f"w{self.count}", *shape, scale=(2 / (inside * kernel * kernel)) ** 0.5)
-        self.channels = out
-        return self.then(op, weights, self.const(f"b{self.count}", out, scale=0.1), **{"pads": [kernel // 2] * 4, **attributes})
-
-    def prelu(self):
-        return self.then("PRelu", self.const(f"s{self.count}", self.channels, 1, 1, scale=0.3))
-
-    def classes(self, n):
-        self.then("GlobalAveragePool")
-        self.then("Flatten")
-        self.then("Gemm", self.const("wd", self.channels, n, scale=self.channels ** -0.5), self.const("bd", n, scale=0.1))
-        self.then("Softmax", axis=1)
-
-    def ints(self, name, *n):
-        return self.const(name, value=np.array(n, np.int64))
-
-    def end(self):
-        self.nodes[-1].output[0] = "y"
-        return self
-
-
-def unet():
-    net, kept = Made(1, 3), []
-    for width in (8, 12):
-        net.conv(width)
-        kept.append((net.then("Relu"), width))
-        net.then("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
-    net.conv(16)
-    net.then("Relu")
-    for side, width in reversed(kept):
-        net.conv(width, 2, "ConvTranspose", strides=[2, 2], pads=[0] * 4)
-        net.then("Concat", side, axis=1)
-        net.channels += width
-        net.conv(width)
-        net.then("Relu")
-    net.conv(1, 1)
-    net.then("Sigmoid")
-    return net.end(), (3, 24, 32)
-
-
-def residual():
-    net = Made(2, 3)
-    net.conv(8, strides=[2, 2])
-    x = net.prelu()
-    for _ in range(2):
-        net.conv(8)
-        net.prelu()
-        net.conv(8)
-        net.then("Add", x)
-        x = net.prelu()
-    net.classes(7)
-    return net.end(), (3, 33, 33)
-
-
-def wake_word():
-    net = Made(3, 1)
-    net.conv(12, 5, strides=[2, 2])
-    net.then("HardSwish")
-    for _ in range(2):
-        net.conv(12, group=12)
-        net.then("Relu")
-        net.conv(12, 1)
-        net.then("HardSwish")
-    net.classes(2)
-    return net.end(), (1, 49, 13)
-
-
-def odd(seed):
-    """Kernels, strides, pads, groups and sizes by chance."""
-    net, rng = Made(seed, 3), np.random.default_rng(seed)
-    for _ in range(4):
-        kernel, group = int(rng.integers(1, 5)), int(rng.choice([1, 1, net.channels]))
-        net.conv(net.channels if group > 1 else int(rng.integers(1, 14)), kernel, group=group, strides=[int(n) for n in rng.integers(1, 3, 2)],
-                 pads=[int(n) for n in rng.integers(0, kernel, 4)], dilations=[1, 1])
-        net.then(str(rng.choice(["Relu", "Sigmoid", "Tanh", "HardSwish", "LeakyRelu"])))
-    net.classes(int(rng.integers(2, 9)))
-    return net.end(), (3, int(rng.integers(29, 47)), int(rng.integers(29, 47)))
-
-
-def lstm():
-    """Two layers over sequences, of which the second gives its last step."""
-    net = Made(5, 12)
-    net.then("Transpose", perm=[1, 0, 2])
-    for k, (inside, units) in enumerate(((12, 20), (20, 9))):
-        weights = [net.const(f"{n}{k}", 1, *shape, scale=inside ** -0.5) for n, shape in (("w", (4 * units, inside)), ("r", (4 * units, units)), ("b", (8 * units,)))]
-        net.node("LSTM", [net.x, *weights], [f"steps{k}"] if k == 0 else ["", f"last{k}"], name=f"lstm{k}", hidden_size=units)
-        net.x = net.node("Squeeze", [f"steps{k}" if k == 0 else f"last{k}", net.ints(f"axis{k}", 1 - k)], f"squeezed{k}")
-    net.then("Gemm", net.const("wd", 9, 6, scale=1 / 3), net.const("bd", 6, scale=0.1))
-    net.then("Softmax", axis=1)
-    return net.end(), (25, 12)
-
-
-MADE = {"an LSTM": lstm, "a UNet": unet, "residual with PRelu": residual, "a wake word": wake_word, **{f"odd shapes {k}": lambda k=k: odd(k) for k in (11, 12, 13)}}
-
-
-# Networks that are also written with activations of 16 bits; what of them has no such kernel stays float.
-WIDE = ["a wake word", "a UNet", "odd shapes 11", "odd shapes 13", "mnist_cnn", "kws_dscnn", "resnet8_cifar10", "ad01_autoencoder", "mobilenet_v1_025_224"]
-
 
 def written_network(c, name, *more):
     """The samples of a network, which is written as net.tflite; None where there is no such network."""
