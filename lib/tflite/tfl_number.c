@@ -147,12 +147,51 @@ oct_status oct_tfl_write_clamp(oct_tfl_writer *w, const oct_node *n, oct_err *er
 
 /* ---- lines with ends ---- */
 
-/* clamp(alpha x + beta, 0, 1), on reals. */
+/* A scale that stays with the model, for integers whose zero point is `zero`. */
+static oct_status scale_of(oct_tfl_writer *w, float scale, int32_t zero, const oct_quant **q, oct_err *err)
+{
+    const float *kept = oct_arena_memdup(w->m->arena, &scale, sizeof scale);
+    const int32_t *point = oct_arena_memdup(w->m->arena, &zero, sizeof zero);
+    const oct_quant own = { .n = 1, .scale = kept, .zp = point, .dtype = OCT_S8 };
+    *q = kept && point ? oct_arena_memdup(w->m->arena, &own, sizeof own) : NULL;
+    return *q ? OCT_OK : oct_nomem(err);
+}
+
+/* Whether the least and the largest integer of the result are the ends of the line, or within them. */
+static bool ends_are_limits(const oct_tfl_writer *w)
+{
+    const oct_quant *q = w->g->value[w->out].quant;
+    return q->zp[0] == -128 && q->scale[0] * 255 <= 1;
+}
+
+/* On int8: times alpha, which keeps the integers and changes their scale, and plus beta; the result saturates. */
+static oct_status hard_sigmoid_int8(oct_tfl_writer *w, const oct_node *n, float alpha, float beta, oct_err *err)
+{
+    const oct_tfl_order order = oct_tfl_order_of(w, n->in[0]);
+    const oct_quant *by, *line, *more;
+    int tensor, between, out;
+    OCT_TRY(oct_tfl_read(w, n->in[0], &order, OCT_TFL_OWN, &tensor, err));
+    const oct_quant *x = w->m->tensor[tensor].quant;
+    OCT_TRY(scale_of(w, alpha, 0, &by, err));
+    OCT_TRY(scale_of(w, x->scale[0] * alpha, x->zp[0], &line, err));
+    OCT_TRY(scale_of(w, fabsf(beta), 0, &more, err));
+    OCT_TRY(another(w, "_line", tensor, line, &between, err));
+    OCT_TRY(oct_tfl_result(w, w->out, &order, OCT_TFL_OWN, NULL, &out, err));
+    oct_tfl_operator *op;
+    OCT_TRY(with_integer(w, OCT_TFL_MUL, 1, by, between, &tensor, &op, err));
+    op->version = 3; /* the factor of the scales is 1 */
+    return with_integer(w, OCT_TFL_ADD, beta < 0 ? -1 : 1, more, out, &tensor, NULL, err);
+}
+
+/* clamp(alpha x + beta, 0, 1) */
 oct_status oct_tfl_write_hard_sigmoid(oct_tfl_writer *w, const oct_node *n, oct_err *err)
 {
     const float factor[2] = { oct_node_float(n, "alpha", 0.2f), oct_node_float(n, "beta", 0.5f) };
     const oct_tfl_order order = oct_tfl_order_of(w, n->in[0]);
     int tensor, out, between;
+    if (oct_tfl_runs_whole(w, 0, 1) && ends_are_limits(w) && isnormal(factor[0]) && factor[0] > 0 &&
+        isnormal(factor[1]))
+        return hard_sigmoid_int8(w, n, factor[0], factor[1], err);
     OCT_TRY(oct_tfl_read(w, n->in[0], &order, OCT_TFL_REAL, &tensor, err));
     for (int i = 0; i < 2; i++) {
         OCT_TRY(another(w, "_line", tensor, NULL, &between, err));

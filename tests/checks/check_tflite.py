@@ -383,7 +383,7 @@ LAYERS = {
     "sigmoid": (one("Sigmoid", (1, 4, 6, 5)), 1),
     "tanh": (one("Tanh", (1, 4, 6, 5)), 1),
     "hard swish": (behind_conv("HardSwish"), 1),
-    "hard sigmoid": (behind_conv("HardSigmoid"), None),
+    "hard sigmoid": (behind_conv("HardSigmoid"), 2),
     "leaky": (behind_conv("LeakyRelu", alpha=0.2), 2),
     "elu": (between_convs("Elu"), 2),
     "abs": (between_convs("Abs"), 2),
