@@ -109,19 +109,32 @@ static void walk_tile(void *arg, size_t begin, size_t end, size_t thread)
     int64_t step[OCT_ND_ARRAYS] = { 0 };
     for (int k = 0; k < d->arrays; k++)
         step[k] = d->stride[k][last];
-    for (size_t item = begin; item < end; item++) {
-        int64_t row = (int64_t)item / w->chunks, first = (int64_t)item % w->chunks * OCT_ND_CHUNK;
-        int64_t offset[OCT_ND_ARRAYS] = { 0 };
+    int64_t at[OCT_ND_RANK], row[OCT_ND_ARRAYS] = { 0 }; /* the row, and where it begins */
+    int64_t first = (int64_t)begin % w->chunks * OCT_ND_CHUNK, rest = (int64_t)begin / w->chunks;
+    for (int i = last - 1; i >= 0; i--) {
+        at[i] = rest % d->dims[i];
+        rest /= d->dims[i];
         for (int k = 0; k < d->arrays; k++)
-            offset[k] = first * step[k];
-        for (int i = last - 1; i >= 0; i--) {
-            int64_t at = row % d->dims[i];
-            row /= d->dims[i];
-            for (int k = 0; k < d->arrays; k++)
-                offset[k] += at * d->stride[k][i];
-        }
-        int64_t n = d->dims[last] - first;
+            row[k] += at[i] * d->stride[k][i];
+    }
+    for (size_t item = begin; item < end; item++) {
+        int64_t offset[OCT_ND_ARRAYS];
+        for (int k = 0; k < d->arrays; k++)
+            offset[k] = row[k] + first * step[k];
+        const int64_t n = d->dims[last] - first;
         w->fn(w->arg, offset, step, n < OCT_ND_CHUNK ? n : OCT_ND_CHUNK);
+        first += OCT_ND_CHUNK;
+        if (first < d->dims[last])
+            continue;
+        first = 0;
+        for (int i = last - 1; i >= 0; i--) {
+            const int64_t back = ++at[i] < d->dims[i] ? 0 : at[i];
+            for (int k = 0; k < d->arrays; k++)
+                row[k] += (1 - back) * d->stride[k][i];
+            if (back == 0)
+                break;
+            at[i] = 0;
+        }
     }
 }
 
@@ -163,6 +176,12 @@ typedef struct unit16 {
     do {                                               \
         type *dst = (type *)c->dst + o[0];             \
         const type *src = (const type *)c->src + o[1]; \
+        if (s[0] == 1 && s[1] == 0) {                  \
+            const type x = *src;                       \
+            for (int64_t i = 0; i < n; i++)            \
+                dst[i] = x;                            \
+            return;                                    \
+        }                                              \
         for (int64_t i = 0; i < n; i++)                \
             dst[i * s[0]] = src[i * s[1]];             \
     } while (0)
