@@ -291,47 +291,49 @@ static void pad_value(const oct_step *s, uint8_t value[16])
     }
 }
 
-static void fill(const oct_operand *y, const uint8_t value[16])
-{
-    size_t size = oct_elem_size(y->dtype), bytes = (size_t)y->count * size;
-    uint8_t *p = y->data;
-    if (size == 1) {
-        memset(p, value[0], bytes);
-        return;
-    }
-    for (size_t at = 0; at < bytes; at += size)
-        memcpy(p + at, value, size);
-}
-
 /* How many of `dim` elements a negative pad takes away. */
 static int64_t cut_by(int64_t pad, int64_t dim)
 {
     return pad >= 0 ? 0 : pad > -dim ? -pad : dim;
 }
 
+/* The input where it lies within the output, then the value before and behind it on each axis: of the axes in front of
+ * that one, only where the input lies. */
 static void pad_constant(const oct_step *s, const oct_run *r, const int64_t *begin, const int64_t *end)
 {
     const oct_operand *x = s->in[0], *y = s->out[0];
     const pad_state *st = s->state;
-    size_t size = oct_elem_size(x->dtype);
+    const size_t size = oct_elem_size(x->dtype);
     uint8_t value[16];
+    int64_t sx[OCT_MAX_RANK] = { 0 }, first[OCT_MAX_RANK] = { 0 }, ox = 0, oy = 0;
     pad_value(s, value);
-    fill(y, value);
-    int64_t sx[OCT_MAX_RANK] = { 0 }, ox = 0, oy = 0;
     oct_operand_strides(x, sx);
-    oct_nd d;
+    oct_nd inside, d;
+    oct_nd_init(&inside, y);
     oct_nd_init(&d, y);
+    oct_nd_add_strides(&d, (const int64_t[OCT_MAX_RANK]){ 0 });
     for (int i = 0; i < x->rank; i++) {
-        int64_t cut_first = cut_by(begin[i], x->dims[i]);
-        d.dims[i] = x->dims[i] - cut_first - cut_by(end[i], x->dims[i]);
-        if (d.dims[i] <= 0)
-            return;
-        ox += cut_first * sx[i];
-        oy += (begin[i] > 0 ? begin[i] : 0) * d.stride[0][i];
+        const int64_t cut = cut_by(begin[i], x->dims[i]), m = x->dims[i] - cut - cut_by(end[i], x->dims[i]);
+        inside.dims[i] = m < 0 ? 0 : m;
+        first[i] = begin[i] <= 0           ? 0
+                   : begin[i] < y->dims[i] ? begin[i]
+                                           : y->dims[i]; /* a cut may take more than x has */
+        ox += cut * sx[i];
     }
-    oct_nd_add_strides(&d, sx);
-    oct_nd_copy(&d, r->pool, (uint8_t *)y->data + (size_t)oy * size, (const uint8_t *)x->data + (size_t)ox * size, size,
-                st->table);
+    for (int i = 0; i < x->rank; i++) {
+        const int64_t stride = inside.stride[0][i], last = first[i] + inside.dims[i];
+        for (int side = 0; side < 2; side++) {
+            oct_nd slab = d;
+            slab.dims[i] = side == 0 ? first[i] : y->dims[i] - last;
+            oct_nd_copy(&slab, r->pool, (uint8_t *)y->data + (size_t)(oy + (side == 0 ? 0 : last * stride)) * size,
+                        value, size, NULL);
+        }
+        d.dims[i] = inside.dims[i];
+        oy += first[i] * stride;
+    }
+    oct_nd_add_strides(&inside, sx);
+    oct_nd_copy(&inside, r->pool, (uint8_t *)y->data + (size_t)oy * size, (const uint8_t *)x->data + (size_t)ox * size,
+                size, st->table);
 }
 
 /* Input index for an output coordinate, `i` places after the first kept element of m; -1 when there is none. */
@@ -388,7 +390,7 @@ static void pad_mapped(const oct_step *s, int64_t *const map[OCT_MAX_RANK])
     const size_t size = oct_elem_size(x->dtype);
     const int last = x->rank - 1;
     int64_t sy[OCT_MAX_RANK] = { 0 }, rows = 1, first = 0;
-    int axis[OCT_MAX_RANK]; /* by stride, the largest first */
+    int axis[OCT_MAX_RANK] = { 0 }; /* by stride, the largest first */
     oct_operand_strides(y, sy);
     for (int i = 0; i <= last; i++) {
         int at = i;
