@@ -184,9 +184,27 @@ static const void *load_as(const oct_operand *b, const oct_operand *a, int64_t o
     return buf;
 }
 
+#define LOGIC(sign)                 \
+    for (int64_t i = 0; i < n; i++) \
+        y[i] = (uint8_t)((a[i] != 0) sign(b[i] != 0));
+
+static void logic_row(kind k, const uint8_t *a, const uint8_t *b, int64_t n, uint8_t *y)
+{
+    switch (k) {
+    case AND: LOGIC(&) break;
+    case OR: LOGIC(|) break;
+    default: LOGIC(^) break;
+    }
+}
+
 static void row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
 {
     const walk *w = arg;
+    if (w->y->dtype == OCT_BOOL && st[0] == 1 && st[1] == 1 && st[2] == 1) { /* as bytes */
+        logic_row(w->k, (const uint8_t *)w->a->data + o[1], (const uint8_t *)w->b->data + o[2], n,
+                  (uint8_t *)w->y->data + o[0]);
+        return;
+    }
     oct_dom dom = oct_dom_of(w->a->dtype);
     oct_chunk ba, bb, by, raw;
     const void *a = oct_elem_load(w->a->dtype, w->a->data, o[1], st[1], n, &ba);

@@ -25,25 +25,39 @@ typedef struct walk {
     const oct_operand *a, *b, *y;
 } walk;
 
-#define COMPARE(type)                                                                                      \
-    for (int64_t i = 0; i < n; i++) {                                                                      \
-        type p = ((const type *)a)[i], q = ((const type *)b)[i];                                           \
-        y.i[i] = (w->outcomes & ((p < q ? LESS : 0) | (p == q ? EQUAL : 0) | (p > q ? GREATER : 0))) != 0; \
-    }
+#define COMPARE(type, sign)         \
+    for (int64_t i = 0; i < n; i++) \
+        y[i] = (uint8_t)(((const type *)a)[i] sign((const type *)b)[i]);
+#define COMPARE_ALL(type)      \
+    if (outcomes == EQUAL)     \
+        COMPARE(type, ==)      \
+    else if (outcomes == LESS) \
+        COMPARE(type, <)       \
+    else                       \
+        COMPARE(type, <=)
 
 static void compare_row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
 {
     const walk *w = arg;
-    oct_chunk ba, bb, y;
+    const bool swap = (w->outcomes & GREATER) != 0;
+    const int outcomes = swap ? (w->outcomes & EQUAL) | LESS : w->outcomes;
+    oct_chunk ba, bb;
+    uint8_t by[OCT_ND_CHUNK], *to = (uint8_t *)w->y->data + o[0], *y = st[0] == 1 ? to : by;
     const void *a = oct_elem_load(w->a->dtype, w->a->data, o[1], st[1], n, &ba);
     const void *b = oct_elem_load(w->b->dtype, w->b->data, o[2], st[2], n, &bb);
-    switch (oct_dom_of(w->a->dtype)) {
-    case OCT_DOM_F: COMPARE(float) break;
-    case OCT_DOM_D: COMPARE(double) break;
-    case OCT_DOM_U: COMPARE(uint64_t) break;
-    default: COMPARE(int64_t) break;
+    if (swap) {
+        const void *t = a;
+        a = b;
+        b = t;
     }
-    oct_elem_store(OCT_BOOL, w->y->data, o[0], st[0], n, OCT_DOM_I, y.i);
+    switch (oct_dom_of(w->a->dtype)) {
+    case OCT_DOM_F: COMPARE_ALL(float) break;
+    case OCT_DOM_D: COMPARE_ALL(double) break;
+    case OCT_DOM_U: COMPARE_ALL(uint64_t) break;
+    default: COMPARE_ALL(int64_t) break;
+    }
+    for (int64_t i = 0; st[0] != 1 && i < n; i++)
+        to[i * st[0]] = by[i];
 }
 
 static oct_status compare_prepare(oct_step *s, const oct_prep *p, oct_err *err)
@@ -113,23 +127,38 @@ typedef struct where_walk {
     const uint8_t *tx, *ty; /* quantized: maps of quantized values, or NULL */
 } where_walk;
 
+/* Reads both, so that no branch waits for the condition. */
+#define CHOOSE(type)                                                                   \
+    for (int64_t i = 0; i < n; i++) {                                                  \
+        const type p = ((const type *)x)[i * st[2]], q = ((const type *)y)[i * st[3]]; \
+        ((type *)out)[i * st[0]] = cond[i * st[1]] != 0 ? p : q;                       \
+    }
+
 static void where_row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
 {
     const where_walk *w = arg;
-    int64_t size = (int64_t)w->size;
-    for (int64_t i = 0; i < n; i++) {
-        bool first = w->cond[o[1] + i * st[1]] != 0;
-        const uint8_t *from = first ? w->x + (o[2] + i * st[2]) * size : w->y + (o[3] + i * st[3]) * size;
-        const uint8_t *table = first ? w->tx : w->ty;
-        uint8_t *to = w->out + (o[0] + i * st[0]) * size;
-        if (table != NULL)
-            *to = table[*from];
-        else if (size == 4)
-            memcpy(to, from, 4);
-        else if (size == 1)
-            *to = *from;
-        else
-            memcpy(to, from, w->size);
+    const int64_t size = (int64_t)w->size;
+    const uint8_t *cond = w->cond + o[1], *x_at = w->x + o[2] * size, *y_at = w->y + o[3] * size;
+    const void *x = x_at, *y = y_at;
+    void *out = w->out + o[0] * size;
+    if (w->tx != NULL || w->ty != NULL || size > 8) {
+        for (int64_t i = 0; i < n; i++) {
+            const bool first = cond[i * st[1]] != 0;
+            const uint8_t *from = first ? x_at + i * st[2] * size : y_at + i * st[3] * size;
+            const uint8_t *table = first ? w->tx : w->ty;
+            uint8_t *to = w->out + (o[0] + i * st[0]) * size;
+            if (table != NULL)
+                *to = table[*from];
+            else
+                memcpy(to, from, w->size);
+        }
+        return;
+    }
+    switch (size) {
+    case 1: CHOOSE(uint8_t) break;
+    case 2: CHOOSE(uint16_t) break;
+    case 4: CHOOSE(uint32_t) break;
+    default: CHOOSE(uint64_t) break;
     }
 }
 

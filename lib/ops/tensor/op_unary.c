@@ -348,26 +348,35 @@ typedef struct test {
     bool positive, negative;
 } test;
 
-static bool test_of(const test *t, double v)
-{
-    if (t->what == 'n')
-        return v != v;
-    return (t->positive && v == INFINITY) || (t->negative && v == -INFINITY);
-}
+#define TEST_EACH(type, expr)                \
+    for (int64_t i = 0; i < n; i++) {        \
+        const type v = ((const type *)x)[i]; \
+        y[i] = (uint8_t)(expr);              \
+    }
+#define TEST_REAL(type)         \
+    if (t->what == 'n')         \
+        TEST_EACH(type, v != v) \
+    else                        \
+        TEST_EACH(type, (positive & (v == (type)INFINITY)) | (negative & (v == -(type)INFINITY)))
 
 static void test_row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
 {
     const test *t = arg;
-    oct_chunk bx, by;
-    const void *x = oct_elem_load(t->x->dtype, t->x->data, o[1], st[1], n, &bx);
-    oct_dom dom = oct_dom_of(t->x->dtype);
-    for (int64_t i = 0; i < n; i++) {
-        if (t->what == '!')
-            by.i[i] = ((const int64_t *)x)[i] == 0;
-        else
-            by.i[i] = test_of(t, dom == OCT_DOM_D ? ((const double *)x)[i] : (double)((const float *)x)[i]);
-    }
-    oct_elem_store(OCT_BOOL, t->y->data, o[0], st[0], n, OCT_DOM_I, by.i);
+    const bool positive = t->positive, negative = t->negative;
+    oct_chunk bx;
+    uint8_t by[OCT_ND_CHUNK], *to = (uint8_t *)t->y->data + o[0], *y = st[0] == 1 ? to : by;
+    const void *x = t->what == '!' && st[1] == 1 ? (const uint8_t *)t->x->data + o[1]
+                                                 : oct_elem_load(t->x->dtype, t->x->data, o[1], st[1], n, &bx);
+    if (t->what == '!' && st[1] == 1)
+        TEST_EACH(uint8_t, v == 0)
+    else if (t->what == '!')
+        TEST_EACH(int64_t, v == 0)
+    else if (oct_dom_of(t->x->dtype) == OCT_DOM_D)
+        TEST_REAL(double)
+    else
+        TEST_REAL(float)
+    for (int64_t i = 0; st[0] != 1 && i < n; i++)
+        to[i * st[0]] = by[i];
 }
 
 static oct_status test_prepare(oct_step *s, const oct_prep *p, oct_err *err)
