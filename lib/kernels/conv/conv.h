@@ -4,7 +4,7 @@
  * is one chain over (kd, ky, kx, ic) in this order (float: from the bias, see sgemm.h), and padding is read as zeros
  * (8-bit: as the zero point), so that results are the same bits on every instruction set, number of threads and split
  * of the batch. In a transposed convolution the taps that fall between inputs are part of the chain as zeros;
- * conv/phases.h does without most of them.
+ * kernels/conv/phases.h does without most of them.
  *
  * Use: oct_conv_geom, prepare, pack the weights once, run often. Plans are plain data. Kernels allocate
  * nothing: packed weights and scratch (both 64-byte aligned) are the caller's, sizes are in the plan. */

@@ -13,6 +13,11 @@ const char *oct_why_of(const oct_qjob *j, int node)
     return j->node[node].why;
 }
 
+oct_counting oct_counting_of(const oct_qjob *j, int node)
+{
+    return j->node[node].counting;
+}
+
 const oct_policy_row *oct_row_of(const oct_qjob *j, int node)
 {
     return &j->node[node].row;

@@ -6,6 +6,13 @@
 
 /* ---- nodes ---- */
 
+/* Whether the results of a node become integers, up to the preceding product (counts.c). */
+typedef enum oct_counting {
+    OCT_COUNTS_NOT,
+    OCT_COUNTS_NARROW, /* of 8 or 16 bits, such as pixels, or booleans */
+    OCT_COUNTS_WIDE    /* counts, positions, shapes */
+} oct_counting;
+
 oct_scheme oct_scheme_of(const oct_qjob *j, int node);
 /* The rule that chose the scheme, or the reason against another one. */
 const char *oct_why_of(const oct_qjob *j, int node);
@@ -13,6 +20,7 @@ const char *oct_why_of(const oct_qjob *j, int node);
 const oct_policy_row *oct_row_of(const oct_qjob *j, int node);
 /* Whether it is a clamp that is removed, because the quantizer of the integer node before it clamps as well. */
 bool oct_is_absorbed(const oct_qjob *j, int node);
+oct_counting oct_counting_of(const oct_qjob *j, int node);
 /* Whether a node computes on integers with parameters that are known before it runs. Nodes added after the job was made
  * do not. */
 bool oct_is_static(const oct_qjob *j, int node);

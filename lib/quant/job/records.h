@@ -5,13 +5,6 @@
 
 #include "quant/job/placed.h"
 
-/* Whether the results of a node become integers, up to the preceding product (counts.c). */
-typedef enum oct_counting {
-    OCT_COUNTS_NOT,
-    OCT_COUNTS_NARROW, /* of 8 or 16 bits, such as pixels, or booleans */
-    OCT_COUNTS_WIDE    /* counts, positions, shapes */
-} oct_counting;
-
 typedef struct qnode {
     oct_policy_row policy; /* what the policy asks for */
     oct_policy_row row;    /* that, as the constraints change it (place.c) */

@@ -307,7 +307,7 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
         *why = oct_no_integer(op, n);
         return false;
     }
-    if (j->node[id].counting == OCT_COUNTS_WIDE) {
+    if (oct_counting_of(j, id) == OCT_COUNTS_WIDE) {
         *why = oct_becomes_integers;
         return false;
     }

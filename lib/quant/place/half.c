@@ -5,7 +5,7 @@
  * (half_range.c); or it stands among float32 nodes and far from weights, so that it would only add conversions. */
 #include "forms/write/forms_write.h"
 #include "ops/signature.h"
-#include "quant/job/records.h"
+#include "quant/job/placed.h"
 #include "quant/place/place_int.h"
 
 oct_dtype oct_half_type(const oct_qjob *j, int node)
@@ -155,7 +155,7 @@ static void keep_counts(oct_qjob *j)
 {
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
-        if (j->node[id].counting != OCT_COUNTS_NOT && oct_half_type(j, id))
+        if (oct_counting_of(j, id) != OCT_COUNTS_NOT && oct_half_type(j, id))
             oct_set_scheme(j, id, OCT_SCHEME_FLOAT, oct_becomes_integers);
     }
 }

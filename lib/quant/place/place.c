@@ -143,7 +143,8 @@ oct_status oct_job_place(oct_qjob *j, oct_err *err)
     bool again = true;
     oct_constraints_drop(&j->constraints, OCT_CONSTRAINT_FLOAT, OCT_FROM_PLACEMENT, -1);
     take_rows(j);
-    oct_place_counts(j);
+    for (size_t i = j->g->n_order; i-- > 0;)
+        j->node[j->g->order[i]].counting = oct_find_counting(j, j->g->order[i]);
     OCT_TRY(oct_fit_widths(j, err));
     while (again) {
         place(j);

@@ -61,7 +61,7 @@ static void round_all(oct_qjob *j, int id)
     }
     if (!real || !data || n->n_captured)
         return;
-    if (j->node[id].counting == OCT_COUNTS_WIDE) {
+    if (oct_counting_of(j, id) == OCT_COUNTS_WIDE) {
         j->node[id].why = oct_becomes_integers;
         return;
     }

@@ -16,8 +16,9 @@ static inline bool oct_takes_activations(const oct_target *t, oct_dtype activati
     return oct_target_takes(t, activations, OCT_U8) || oct_target_takes(t, activations, OCT_S8);
 }
 
-/* counts.c: finds the nodes whose results become integers, and the reason for which they are not rounded. */
-void oct_place_counts(oct_qjob *j);
+/* counts.c: whether the results of a node become integers, once that is known of the nodes behind it; and the reason
+ * for which these are not rounded. */
+oct_counting oct_find_counting(const oct_qjob *j, int id);
 extern const char oct_becomes_integers[];
 
 /* float_or_int.c: gives each node its scheme, and marks clamps that a quantizer performs. */
