@@ -207,22 +207,28 @@ double oct_elem_double(const oct_operand *t, int64_t i)
     return out;
 }
 
-uint64_t oct_elem_key(const oct_operand *t, int64_t i)
+#define REAL_KEYS(type)                                  \
+    for (int64_t i = 0; i < n; i++) {                    \
+        const double x = (double)((const type *)v)[i];   \
+        const union {                                    \
+            double d;                                    \
+            uint64_t u;                                  \
+        } bits = { x == 0 ? 0 : x };                     \
+        keys[i] = bits.u & top ? ~bits.u : bits.u | top; \
+    }
+
+void oct_elem_keys(const oct_operand *t, int64_t first, int64_t stride, int64_t n, uint64_t *keys)
 {
     oct_chunk c;
-    const void *v = oct_elem_load(t->dtype, t->data, i, 0, 1, &c);
+    const void *v = oct_elem_load(t->dtype, t->data, first, stride, n, &c);
     const uint64_t top = 1ull << 63;
-    uint64_t bits = 0;
-    double d;
     switch (oct_dom_of(t->dtype)) {
-    case OCT_DOM_F:
-    case OCT_DOM_D:
-        d = oct_dom_of(t->dtype) == OCT_DOM_F ? (double)*(const float *)v : *(const double *)v;
-        d = d == 0 ? 0 : d;
-        memcpy(&bits, &d, sizeof bits);
-        return bits & top ? ~bits : bits | top;
-    case OCT_DOM_U: return *(const uint64_t *)v;
-    default: return (uint64_t) * (const int64_t *)v ^ top;
+    case OCT_DOM_F: REAL_KEYS(float) break;
+    case OCT_DOM_D: REAL_KEYS(double) break;
+    case OCT_DOM_U: memcpy(keys, v, (size_t)n * sizeof *keys); break;
+    default:
+        for (int64_t i = 0; i < n; i++)
+            keys[i] = ((const uint64_t *)v)[i] ^ top;
     }
 }
 

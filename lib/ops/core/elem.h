@@ -39,8 +39,9 @@ int64_t oct_int_of_double(double x);
 /* One element of a constant or computed operand as an integer (truncated). */
 int64_t oct_elem_int(const oct_operand *t, int64_t i);
 double oct_elem_double(const oct_operand *t, int64_t i);
-/* A key for element i with the same order as the numbers (both zeros are equal, NaN is last or first by its sign). */
-uint64_t oct_elem_key(const oct_operand *t, int64_t i);
+/* Keys of n <= 1024 elements, the first at `first`, `stride` apart, with the same order as the numbers (both zeros are
+ * equal, NaN is last or first by its sign). */
+void oct_elem_keys(const oct_operand *t, int64_t first, int64_t stride, int64_t n, uint64_t *keys);
 /* Bytes of one element; 0 for packed types and strings. */
 size_t oct_elem_size(oct_dtype t);
 

@@ -124,7 +124,10 @@ static entry entry_of(const oct_tensor *t, int64_t i)
     const oct_operand o = { .dtype = t->dtype, .count = t->count, .data = (void *)(uintptr_t)t->data };
     if (t->dtype == OCT_STRING)
         return (entry){ .s = ((const oct_str *)t->data)[i], .at = i };
-    return (entry){ .key = isnan(oct_elem_double(&o, i)) ? UINT64_MAX : oct_elem_key(&o, i), .at = i };
+    entry e = { .key = UINT64_MAX, .at = i };
+    if (!isnan(oct_elem_double(&o, i)))
+        oct_elem_keys(&o, i, 1, 1, &e.key);
+    return e;
 }
 
 /* By key alone. */

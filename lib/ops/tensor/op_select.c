@@ -216,6 +216,7 @@ typedef struct unique {
     const oct_operand *x;
     int axis;
     int64_t n, outer, inner;
+    uint64_t *key;          /* of each element */
     int64_t *order, *spare; /* slices, sorted */
     int64_t *group;         /* of each slice */
     int64_t *first, *count; /* of each group: its first slice, slices in it */
@@ -236,7 +237,9 @@ static oct_status unique_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     u->inner = u->axis < 0 ? 1 : oct_product(x->dims + u->axis + 1, x->rank - u->axis - 1);
     if (x->count == 0 && u->n > 0)
         return oct_fail(err, OCT_EUNSUPPORTED, "slices without elements");
-    if (!oct_mul_size((size_t)u->n, 5 * sizeof(int64_t), &s->scratch))
+    size_t keys;
+    if (!oct_mul_size((size_t)u->n, 5 * sizeof(int64_t), &s->scratch) ||
+        !oct_mul_size((size_t)x->count, sizeof *u->key, &keys) || !oct_add_size(s->scratch, keys, &s->scratch))
         return oct_nomem(err);
     return OCT_OK;
 }
@@ -245,8 +248,7 @@ static int compare(const unique *u, int64_t a, int64_t b)
 {
     for (int64_t o = 0; o < u->outer; o++)
         for (int64_t i = 0; i < u->inner; i++) {
-            const uint64_t x = oct_elem_key(u->x, (o * u->n + a) * u->inner + i),
-                           y = oct_elem_key(u->x, (o * u->n + b) * u->inner + i);
+            const uint64_t x = u->key[(o * u->n + a) * u->inner + i], y = u->key[(o * u->n + b) * u->inner + i];
             if (x != y)
                 return x < y ? -1 : 1;
         }
@@ -276,6 +278,7 @@ static unique unique_state(const oct_step *s, const oct_run *r)
     u.group = u.spare + u.n;
     u.first = u.group + u.n;
     u.count = u.first + u.n;
+    u.key = (uint64_t *)(u.count + u.n);
     return u;
 }
 
@@ -283,6 +286,8 @@ static unique unique_state(const oct_step *s, const oct_run *r)
 static int64_t find_groups(const unique *u, bool by_place)
 {
     int64_t groups = 0;
+    for (int64_t first = 0; first < u->x->count; first += 1024)
+        oct_elem_keys(u->x, first, 1, u->x->count - first < 1024 ? u->x->count - first : 1024, u->key + first);
     for (int64_t i = 0; i < u->n; i++)
         u->order[i] = i;
     sort_slices(u, u->order, u->spare, u->n);

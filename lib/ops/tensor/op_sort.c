@@ -1,8 +1,8 @@
 /* lib/ops/tensor/op_sort.c -- along an axis: TopK, CumSum, CumProd; by position: Trilu. */
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
+#include "ops/core/nd.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ TopK */
@@ -58,16 +58,26 @@ static void sift_down(item *v, int64_t at, int64_t n)
     }
 }
 
-/* Leaves the k first items of n (by `before`) sorted at the front: a heap of k whose top is the worst. */
-static void first_sorted(item *v, int64_t n, int64_t k)
+/* The k first (by `before`) of n elements from `base` on, `step` apart, sorted: a heap of k whose top is the worst. An
+ * element that is as good as that comes too late. */
+static void first_sorted(const oct_operand *x, int64_t base, int64_t step, int64_t n, bool largest, item *v, int64_t k)
 {
-    for (int64_t i = k / 2 - 1; i >= 0; i--)
-        sift_down(v, i, k);
-    for (int64_t i = k; i < n && k > 0; i++)
-        if (before(v[i], v[0])) {
-            v[0] = v[i];
-            sift_down(v, 0, k);
+    uint64_t keys[1024];
+    const uint64_t turn = largest ? UINT64_MAX : 0;
+    for (int64_t first = 0; first < n && k > 0; first += 1024) {
+        const int64_t part = n - first < 1024 ? n - first : 1024;
+        oct_elem_keys(x, base + first * step, step, part, keys);
+        for (int64_t i = 0; i < part; i++) {
+            const item one = { keys[i] ^ turn, first + i };
+            if (one.index >= k && one.key >= v[0].key)
+                continue;
+            v[one.index < k ? one.index : 0] = one;
+            if (one.index >= k)
+                sift_down(v, 0, k);
+            for (int64_t at = k / 2 - 1; one.index == k - 1 && at >= 0; at--)
+                sift_down(v, at, k);
         }
+    }
     for (int64_t m = k - 1; m > 0; m--) {
         item t = v[0];
         v[0] = v[m];
@@ -102,11 +112,7 @@ static oct_status topk_run(const oct_step *s, const oct_run *r, oct_err *err)
     int64_t rows = n > 0 ? x->count / n : 0;
     for (int64_t row = 0; row < rows; row++) {
         int64_t base = row / inner * n * inner + row % inner, to = row / inner * k * inner + row % inner;
-        for (int64_t i = 0; i < n; i++) {
-            uint64_t key = oct_elem_key(x, base + i * inner);
-            v[i] = (item){ largest ? ~key : key, i };
-        }
-        first_sorted(v, n, k);
+        first_sorted(x, base, inner, n, largest, v, k);
         for (int64_t i = 0; i < k; i++, to += inner) {
             if (s->out[0] != NULL)
                 memcpy((uint8_t *)s->out[0]->data + (size_t)to * size,
@@ -143,61 +149,77 @@ const oct_op oct_op_topk = {
 
 /* ------------------------------------------------------------------ CumSum, CumProd */
 
-typedef struct total {
-    float f;
-    double d;
-    uint64_t i;
-} total;
-
-static void add_to(total *t, bool product, oct_dom dom, const void *v)
-{
-    if (dom == OCT_DOM_F && product)
-        t->f *= *(const float *)v;
-    else if (dom == OCT_DOM_D && product)
-        t->d *= *(const double *)v;
-    else if (product)
-        t->i *= *(const uint64_t *)v;
-    else if (dom == OCT_DOM_F)
-        t->f += *(const float *)v;
-    else if (dom == OCT_DOM_D)
-        t->d += *(const double *)v;
-    else
-        t->i += *(const uint64_t *)v;
-}
-
-static const void *read_total(const total *t, oct_dom dom)
-{
-    return dom == OCT_DOM_F ? (const void *)&t->f : dom == OCT_DOM_D ? (const void *)&t->d : &t->i;
-}
+/* x, y[steps][m]: totals of m columns from total[m] on, which becomes what comes next. */
+#define CUMULATE(name, type, sign)                                                                                \
+    static void name(const type *x, int64_t steps, int64_t m, bool reverse, bool exclusive, type *total, type *y) \
+    {                                                                                                             \
+        type one = *total; /* in a register */                                                                    \
+        for (int64_t k = 0; k < steps; k++) {                                                                     \
+            const int64_t at = (reverse ? steps - 1 - k : k) * m;                                                 \
+            if (m == 1) {                                                                                         \
+                const type sum = one sign x[at];                                                                  \
+                y[at] = exclusive ? one : sum;                                                                    \
+                one = sum;                                                                                        \
+                continue;                                                                                         \
+            }                                                                                                     \
+            if (exclusive)                                                                                        \
+                memcpy(y + at, total, (size_t)m * sizeof *y);                                                     \
+            for (int64_t i = 0; i < m; i++)                                                                       \
+                total[i] = total[i] sign x[at + i];                                                               \
+            if (!exclusive)                                                                                       \
+                memcpy(y + at, total, (size_t)m * sizeof *y);                                                     \
+        }                                                                                                         \
+        if (m == 1)                                                                                               \
+            *total = one;                                                                                         \
+    }
+CUMULATE(sum_f, float, +)
+CUMULATE(sum_d, double, +)
+CUMULATE(sum_i, uint64_t, +)
+CUMULATE(product_f, float, *)
+CUMULATE(product_d, double, *)
+CUMULATE(product_i, uint64_t, *)
 
 static oct_status cumulate_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *x = s->in[0], *y = s->out[0];
-    bool product = strcmp(s->op->type, "CumProd") == 0, exclusive = oct_node_int(s->node, "exclusive", 0) != 0;
-    bool reverse = oct_node_int(s->node, "reverse", 0) != 0;
-    oct_dom dom = oct_dom_of(x->dtype);
+    const bool product = strcmp(s->op->type, "CumProd") == 0, exclusive = oct_node_int(s->node, "exclusive", 0) != 0;
+    const bool reverse = oct_node_int(s->node, "reverse", 0) != 0;
+    const oct_dom dom = oct_dom_of(x->dtype);
     int64_t axis_value;
     int axis;
     if (oct_step_ints(s, NULL, 1, &axis_value, 1) != 1)
         return oct_fail(err, OCT_EMALFORMED, "the axis is not one number");
     OCT_TRY(oct_axis(axis_value, x->rank, &axis, err));
+    if (x->count == 0)
+        return OCT_OK;
     const int64_t n = x->rank > 0 ? x->dims[axis] : 1, inner = oct_product(x->dims + axis + 1, x->rank - axis - 1);
-    int64_t rows = n > 0 ? x->count / n : 0;
-    assert(inner > 0 || rows == 0);
-    for (int64_t row = 0; row < rows; row++) {
-        int64_t base = row / inner * n * inner + row % inner;
-        total t = { product, product, product };
-        for (int64_t k = 0; k < n; k++) {
-            int64_t at = base + (reverse ? n - 1 - k : k) * inner;
-            oct_chunk c;
-            const void *v = oct_elem_load(x->dtype, x->data, at, 1, 1, &c);
-            total sum = t;
-            add_to(&sum, product, dom, v);
-            const void *out = read_total(exclusive ? &t : &sum, dom);
-            oct_elem_store(y->dtype, y->data, at, 1, 1, dom, out);
-            t = sum;
+    const int64_t width = inner < OCT_ND_CHUNK ? inner : OCT_ND_CHUNK; /* columns at a time, and steps */
+    const int64_t most = width == inner ? OCT_ND_CHUNK / inner : 1;
+    for (int64_t row = 0; row < x->count / n / inner; row++)
+        for (int64_t column = 0; column < inner; column += width) {
+            const int64_t m = inner - column < width ? inner - column : width;
+            oct_chunk total, from, to;
+            for (int64_t i = 0; i < m; i++)
+                if (dom == OCT_DOM_F)
+                    total.f[i] = product;
+                else if (dom == OCT_DOM_D)
+                    total.d[i] = product;
+                else
+                    total.u[i] = product;
+            for (int64_t done = 0, steps; done < n; done += steps) {
+                steps = n - done < most ? n - done : most;
+                const int64_t at = (row * n + (reverse ? n - done - steps : done)) * inner + column;
+                const void *v = oct_elem_load(x->dtype, x->data, at, 1, steps * m, &from);
+                void *out = oct_elem_buffer(y->dtype, y->data, at, 1, &to);
+                if (dom == OCT_DOM_F)
+                    (product ? product_f : sum_f)(v, steps, m, reverse, exclusive, total.f, out);
+                else if (dom == OCT_DOM_D)
+                    (product ? product_d : sum_d)(v, steps, m, reverse, exclusive, total.d, out);
+                else
+                    (product ? product_i : sum_i)(v, steps, m, reverse, exclusive, total.u, out);
+                oct_elem_store(y->dtype, y->data, at, 1, steps * m, dom, out);
+            }
         }
-    }
     return OCT_OK;
 }
 
@@ -231,14 +253,22 @@ static oct_status trilu_run(const oct_step *s, const oct_run *r, oct_err *err)
     int64_t rows = x->dims[x->rank - 2], cols = x->dims[x->rank - 1];
     size_t size = oct_elem_size(x->dtype);
     k = k < -rows ? -rows : k > cols ? cols : k;
-    for (int64_t e = 0; e < x->count; e++) {
-        int64_t over = e % cols - e / cols % rows;
-        bool keep = upper ? over >= k : over <= k;
-        uint8_t *to = (uint8_t *)y->data + (size_t)e * size;
-        if (keep)
-            memcpy(to, (const uint8_t *)x->data + (size_t)e * size, size);
-        else
-            memset(to, 0, size);
+    for (int64_t row = 0; cols > 0 && row < x->count / cols; row++) {
+        const int64_t edge = row % rows + k + (upper ? 0 : 1);
+        const size_t left = (size_t)(edge < 0      ? 0
+                                     : edge > cols ? cols
+                                                   : edge) *
+                            size,
+                     right = (size_t)cols * size - left;
+        const uint8_t *from = (const uint8_t *)x->data + (size_t)(row * cols) * size;
+        uint8_t *to = (uint8_t *)y->data + (size_t)(row * cols) * size;
+        if (upper) {
+            memset(to, 0, left);
+            memcpy(to + left, from + left, right);
+        } else {
+            memcpy(to, from, left);
+            memset(to + left, 0, right);
+        }
     }
     return OCT_OK;
 }
