@@ -207,3 +207,39 @@ oct_status oct_index_outside(int64_t index, int64_t n, oct_err *err)
     oct_hint(err, "token ids beyond a model's table come from another tokenizer than the model's");
     return OCT_EMALFORMED;
 }
+
+oct_status oct_index_at(const oct_operand *t, int64_t i, int64_t n, int64_t *index, oct_err *err)
+{
+    const int64_t v = t->dtype == OCT_S64 ? ((const int64_t *)t->data)[i] : ((const int32_t *)t->data)[i];
+    if (v < -n || v >= n)
+        return oct_index_outside(v, n, err);
+    *index = v < 0 ? v + n : v;
+    return OCT_OK;
+}
+
+oct_status oct_index_places(const oct_operand *index, const oct_operand *x, int axis, int64_t first, int64_t n,
+                            int64_t *at, oct_err *err)
+{
+    int64_t stride[OCT_MAX_RANK] = { 0 };
+    const int last = index->rank - 1;
+    oct_operand_strides(x, stride);
+    const int64_t have = x->dims[axis], length = index->dims[last], along = stride[axis],
+                  step = last == axis ? 0 : stride[last];
+    for (int64_t done = 0, m; done < n; done += m) { /* a row, or what is wanted of it */
+        const int64_t column = (first + done) % length;
+        int64_t rest = (first + done) / length, base = column * step;
+        for (int k = last - 1; k >= 0; k--) {
+            base += k == axis ? 0 : rest % index->dims[k] * stride[k];
+            rest /= index->dims[k];
+        }
+        m = length - column < n - done ? length - column : n - done;
+        for (int64_t j = 0; j < m; j++) {
+            const int64_t i = first + done + j, v = index->dtype == OCT_S64 ? ((const int64_t *)index->data)[i]
+                                                                            : ((const int32_t *)index->data)[i];
+            if (v < -have || v >= have)
+                return oct_index_outside(v, have, err);
+            at[done + j] = base + j * step + (v < 0 ? v + have : v) * along;
+        }
+    }
+    return OCT_OK;
+}

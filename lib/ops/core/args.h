@@ -25,6 +25,12 @@ oct_status oct_step_types(const oct_step *s, oct_dtype t, uint32_t others, oct_e
 /* Fails with OCT_EMALFORMED: the index is outside an axis of n elements. The hint is about token ids, the usual case.
  */
 oct_status oct_index_outside(int64_t index, int64_t n, oct_err *err);
+/* Index i of t, which holds int32 or int64, from the end where it is negative, into an axis of n elements. */
+oct_status oct_index_at(const oct_operand *t, int64_t i, int64_t n, int64_t *index, oct_err *err);
+/* Of indices [first, first + n) of `index`: which element of x each means that has its own coordinates but for the one
+ * of `axis`, which it gives itself. Both have the same number of dimensions. */
+oct_status oct_index_places(const oct_operand *index, const oct_operand *x, int axis, int64_t first, int64_t n,
+                            int64_t *at, oct_err *err);
 
 /* Sorted axes as a mask of rank bits; OCT_EMALFORMED for an axis outside or given twice. */
 oct_status oct_axes_mask(const int64_t *axes, int n, int rank, uint32_t *mask, oct_err *err);

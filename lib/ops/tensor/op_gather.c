@@ -18,15 +18,6 @@ static oct_status gather_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status index_at(const oct_operand *t, int64_t i, int64_t n, int64_t *index, oct_err *err)
-{
-    int64_t v = t->dtype == OCT_S64 ? ((const int64_t *)t->data)[i] : ((const int32_t *)t->data)[i];
-    if (v < -n || v >= n)
-        return oct_index_outside(v, n, err);
-    *index = v < 0 ? v + n : v;
-    return OCT_OK;
-}
-
 static void remap(const oct_step *s, const oct_run *r)
 {
     if (s->state != NULL)
@@ -89,7 +80,7 @@ static oct_status gather_run(const oct_step *s, const oct_run *r, oct_err *err)
     for (int64_t o = 0; o < outer; o++, from += (size_t)n * bytes)
         for (int64_t k = 0; k < i->count; k++, to += bytes) {
             int64_t index = 0;
-            OCT_TRY(index_at(i, k, n, &index, err));
+            OCT_TRY(oct_index_at(i, k, n, &index, err));
             memcpy(to, from + (size_t)index * bytes, bytes);
         }
     remap(s, r);
@@ -122,27 +113,39 @@ static oct_status elements_infer(const oct_infer *c, oct_err *err)
     return oct_out_shape(c, 0, i.rank, i.d, err);
 }
 
+#define PICK(type)                  \
+    for (int64_t k = 0; k < n; k++) \
+        ((type *)to)[k] = ((const type *)x)[at[k]];
+
+static void pick(const void *x, const int64_t *at, int64_t n, size_t size, void *to)
+{
+    switch (size) {
+    case 1: PICK(uint8_t) break;
+    case 2: PICK(uint16_t) break;
+    case 4: PICK(uint32_t) break;
+    case 8: PICK(uint64_t) break;
+    default:
+        for (int64_t k = 0; k < n; k++)
+            memcpy((uint8_t *)to + (size_t)k * size, (const uint8_t *)x + (size_t)at[k] * size, size);
+    }
+}
+
 static oct_status elements_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
-    const oct_operand *x = s->in[0], *y = s->out[0];
-    size_t size = oct_elem_size(x->dtype);
-    int64_t stride[OCT_MAX_RANK] = { 0 };
+    const oct_operand *x = s->in[0], *index = s->in[1], *y = s->out[0];
+    const size_t size = oct_elem_size(x->dtype);
+    int64_t at[1024];
     int axis;
     OCT_TRY(oct_axis(oct_node_int(s->node, "axis", 0), x->rank, &axis, err));
-    oct_operand_strides(x, stride);
-    if (x->rank != y->rank || y->count != s->in[1]->count)
+    if (x->rank != index->rank || y->count != index->count)
         return oct_fail(err, OCT_EMALFORMED, "data, indices and output do not fit");
     for (int k = 0; k < x->rank; k++)
-        if (k != axis && y->dims[k] > x->dims[k])
+        if (k != axis && index->dims[k] > x->dims[k])
             return oct_fail(err, OCT_EMALFORMED, "axis %d of the indices is longer than the data's", k);
-    for (int64_t e = 0; e < y->count; e++) {
-        int64_t index = 0, rest = e, at = 0;
-        OCT_TRY(index_at(s->in[1], e, x->dims[axis], &index, err));
-        for (int k = y->rank - 1; k >= 0; k--) {
-            at += (k == axis ? index : rest % y->dims[k]) * stride[k];
-            rest /= y->dims[k];
-        }
-        memcpy((uint8_t *)y->data + (size_t)e * size, (const uint8_t *)x->data + (size_t)at * size, size);
+    for (int64_t e = 0, n; e < y->count; e += n) {
+        n = y->count - e < 1024 ? y->count - e : 1024;
+        OCT_TRY(oct_index_places(index, x, axis, e, n, at, err));
+        pick(x->data, at, n, size, (uint8_t *)y->data + (size_t)e * size);
     }
     remap(s, r);
     return OCT_OK;

@@ -1,7 +1,7 @@
 /* lib/ops/tensor/op_scatter.c -- writing and picking by tuples of indices: ScatterElements, Scatter, ScatterND,
  * GatherND. */
+#include "ops/core/args.h"
 #include "ops/core/elem.h"
-#include "ops/core/infer.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,16 +35,6 @@ static oct_status check_types(const oct_step *s, bool scatter, oct_err *err)
         return oct_fail(err, OCT_EMALFORMED, "updates of %s for data of %s", oct_dtype_name(s->in[2]->dtype),
                         oct_dtype_name(s->in[0]->dtype));
     return read_reduction(s, &r, err);
-}
-
-static oct_status index_at(const oct_operand *t, int64_t i, int64_t n, int64_t *index, oct_err *err)
-{
-    int64_t v = t->dtype == OCT_S64 ? ((const int64_t *)t->data)[i] : ((const int32_t *)t->data)[i];
-    if (v < -n || v >= n)
-        return oct_fail(err, OCT_EMALFORMED, "index %lld is outside of an axis of %lld elements", (long long)v,
-                        (long long)n);
-    *index = v < 0 ? v + n : v;
-    return OCT_OK;
 }
 
 static int64_t combine_int(reduction r, int64_t a, int64_t b)
@@ -106,6 +96,25 @@ static void put(reduction r, const oct_operand *y, int64_t to, const oct_operand
             combine(r, y, to + i, u, from + i);
 }
 
+#define SET(type)                   \
+    for (int64_t k = 0; k < n; k++) \
+        ((type *)y->data)[at[k]] = ((const type *)u->data)[from + k];
+
+/* The same for n elements of the updates that go to at[n]. */
+static void put_each(reduction r, const oct_operand *y, const int64_t *at, const oct_operand *u, int64_t from,
+                     int64_t n)
+{
+    switch (r == REDUCE_NONE ? oct_elem_size(y->dtype) : 0) {
+    case 1: SET(uint8_t) break;
+    case 2: SET(uint16_t) break;
+    case 4: SET(uint32_t) break;
+    case 8: SET(uint64_t) break;
+    default:
+        for (int64_t k = 0; k < n; k++)
+            put(r, y, at[k], u, from + k, 1);
+    }
+}
+
 static void copy_data(const oct_step *s)
 {
     if (s->out[0]->count > 0)
@@ -122,7 +131,7 @@ static oct_status scatter_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 static oct_status elements_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *i = s->in[1], *u = s->in[2], *y = s->out[0];
-    int64_t stride[OCT_MAX_RANK] = { 0 };
+    int64_t at[1024];
     reduction how;
     int axis;
     OCT_TRY(read_reduction(s, &how, err));
@@ -132,16 +141,11 @@ static oct_status elements_run(const oct_step *s, const oct_run *r, oct_err *err
     for (int k = 0; k < y->rank; k++)
         if (k != axis && i->dims[k] > y->dims[k])
             return oct_fail(err, OCT_EMALFORMED, "axis %d of the indices is longer than the data's", k);
-    oct_operand_strides(y, stride);
     copy_data(s);
-    for (int64_t e = 0; e < i->count; e++) {
-        int64_t index = 0, rest = e, at = 0;
-        OCT_TRY(index_at(i, e, y->dims[axis], &index, err));
-        for (int k = y->rank - 1; k >= 0; k--) {
-            at += (k == axis ? index : rest % i->dims[k]) * stride[k];
-            rest /= i->dims[k];
-        }
-        put(how, y, at, u, e, 1);
+    for (int64_t e = 0, n; e < i->count; e += n) {
+        n = i->count - e < 1024 ? i->count - e : 1024;
+        OCT_TRY(oct_index_places(i, y, axis, e, n, at, err));
+        put_each(how, y, at, u, e, n);
     }
     return OCT_OK;
 }
@@ -186,7 +190,7 @@ static oct_status tuple_at(const oct_operand *i, int64_t at, int64_t n, const oc
     *offset = 0;
     for (int64_t k = 0; k < n; k++) {
         int64_t index = 0;
-        OCT_TRY(index_at(i, at + k, x->dims[first + k], &index, err));
+        OCT_TRY(oct_index_at(i, at + k, x->dims[first + k], &index, err));
         *offset += index * stride[first + k];
     }
     return OCT_OK;
