@@ -486,22 +486,59 @@ static int64_t best_of_row(const rows *w, int64_t row)
     return found;
 }
 
+enum { COLUMNS = 1024 };
+
+/* From the extremes: where each is found first, or last. Rows lie as x[outer][n][inner]. False where one is NaN, which
+ * says nothing of the others. */
+static bool arg_f32(const rows *w, int64_t outer, int64_t inner, float *top, const oct_run *r)
+{
+    const int64_t n = w->n;
+    oct_reduce_f32(r->pool, w->largest ? OCT_REDUCE_MAX : OCT_REDUCE_MIN, w->data, (size_t)outer, (size_t)n,
+                   (size_t)inner, top);
+    for (int64_t i = 0; i < outer * inner; i++)
+        if (top[i] != top[i])
+            return false;
+    for (int64_t row = 0; row < outer; row++)
+        for (int64_t first = 0; first < inner; first += COLUMNS) {
+            const float *x = (const float *)w->data + row * n * inner + first, *best = top + row * inner + first;
+            int64_t *y = (int64_t *)w->y->data + row * inner + first, k = w->last ? n - 1 : 0;
+            if (inner == 1) {
+                while (x[k] != *best)
+                    k += w->last ? -1 : 1;
+                *y = k;
+                continue;
+            }
+            const int64_t m = inner - first < COLUMNS ? inner - first : COLUMNS;
+            for (int64_t step = 0; step < n; step++) { /* what is found later stays */
+                k = w->last ? step : n - 1 - step;
+                for (int64_t i = 0; i < m; i++)
+                    y[i] = x[k * inner + i] == best[i] ? k : y[i];
+            }
+        }
+    return true;
+}
+
 static oct_status arg_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *x = s->in[0], *y = s->out[0];
     geometry g;
+    int64_t inner;
     int axis;
     OCT_TRY(oct_axis(oct_node_int(s->node, "axis", 0), x->rank, &axis, err));
     OCT_TRY(geometry_of(x, y, 1u << axis, &g, err));
     if (g.n == 0 && y->count > 0)
         return oct_fail(err, OCT_EMALFORMED, "axis %d is empty", axis);
-    gather_rows(x, &g, r->scratch, r);
     rows w = { .x = x,
                .y = y,
-               .data = r->scratch,
+               .data = x->data,
                .n = g.n,
                .largest = strcmp(s->op->type, "ArgMax") == 0,
                .last = oct_node_int(s->node, "select_last_index", 0) != 0 };
+    if (x->dtype == OCT_F32 && y->count > 0 && lies_in_order(x, &g, &inner) &&
+        arg_f32(&w, y->count / inner, inner, r->scratch, r))
+        return OCT_OK;
+    gather_rows(x, &g, r->scratch, r);
+    w.data = r->scratch;
     for (int64_t row = 0; row < y->count; row++)
         ((int64_t *)y->data)[row] = best_of_row(&w, row);
     return OCT_OK;
