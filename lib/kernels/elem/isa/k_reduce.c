@@ -80,9 +80,15 @@ static inline float finish(oct_reduce_op op, float v, size_t n)
             vstep(a, p);                                               \
             vstep(b, q);                                               \
         }                                                              \
+        size_t l = 0;                                                  \
+        if (i + 8 <= n) {                                              \
+            LOAD8(p, x + i);                                           \
+            vstep(a, p);                                               \
+            l = 8;                                                     \
+        }                                                              \
         memcpy(acc, &a, sizeof a);                                     \
         memcpy(acc + 8, &b, sizeof b);                                 \
-        for (size_t l = 0; i + l < n; l++)                             \
+        for (; i + l < n; l++)                                         \
             acc[l] = take(acc[l], x[i + l]);                           \
     }
 #define VADD(a, p) a = a + p
