@@ -1,5 +1,6 @@
 /* MaxPool, AveragePool, LpPool and their global forms; float and 8-bit. Global max and Lp pools are windows of the
- * whole image. 1-D is 2-D of height 1; 3-D windows, float64 and MaxPool's indices run as plain loops. */
+ * whole image. 1-D is 2-D of height 1. The largest of 3-D windows is the largest of what 2-D windows leave of each
+ * slice; other 3-D windows, float64 and MaxPool's indices run as plain loops. */
 #include "kernels/math.h"
 #include "kernels/pooling.h"
 #include "kernels/reduce.h"
@@ -20,7 +21,9 @@ typedef struct pool_state {
     oct_window win; /* fitted, for 3-D */
     float p;
     bool include_pad;
-    bool plain; /* runs as plain loops */
+    bool plain;  /* runs as plain loops */
+    bool slices; /* 3-D: g for each slice, then `depth` over their results, which are kept in between */
+    oct_pool2d depth;
 } pool_state;
 
 static oct_status pool_infer(const oct_infer *c, oct_err *err)
@@ -56,29 +59,50 @@ static oct_status global_infer(const oct_infer *c, oct_err *err)
 
 /* ------------------------------------------------------------------ preparing */
 
-static void fill_2d(pool_state *st, const oct_operand *x, const oct_operand *y)
+/* Of the last two dimensions of x and y, or of the last one; those in front of them are images of their own. */
+static oct_pool2d plane_of(const oct_window *w, bool include_pad, const oct_operand *x, const oct_operand *y)
 {
-    const oct_window *w = &st->win;
-    int at = w->n == 1 ? 0 : 1; /* index of the width */
-    bool flat = w->n == 1;
-    st->g = (oct_pool2d){
-        .n = (size_t)x->dims[0],
+    const int at = w->n - 1, up = w->n > 1 ? at - 1 : -1; /* the width's index; the height's */
+    return (oct_pool2d){
+        .n = (size_t)(x->dims[0] * (w->n > 2 ? x->dims[2] : 1)),
         .c = (size_t)x->dims[1],
-        .h = flat ? 1 : (size_t)x->dims[2],
+        .h = up < 0 ? 1 : (size_t)x->dims[2 + up],
         .w = (size_t)x->dims[2 + at],
-        .oh = flat ? 1 : (size_t)y->dims[2],
+        .oh = up < 0 ? 1 : (size_t)y->dims[2 + up],
         .ow = (size_t)y->dims[2 + at],
-        .kh = flat ? 1 : (size_t)w->kernel[0],
+        .kh = up < 0 ? 1 : (size_t)w->kernel[up],
         .kw = (size_t)w->kernel[at],
-        .sh = flat ? 1 : (size_t)w->stride[0],
+        .sh = up < 0 ? 1 : (size_t)w->stride[up],
         .sw = (size_t)w->stride[at],
-        .dh = flat ? 1 : (size_t)w->dilation[0],
+        .dh = up < 0 ? 1 : (size_t)w->dilation[up],
         .dw = (size_t)w->dilation[at],
-        .pt = flat ? 0 : (size_t)w->before[0],
+        .pt = up < 0 ? 0 : (size_t)w->before[up],
         .pl = (size_t)w->before[at],
-        .pb = flat ? 0 : (size_t)w->after[0],
+        .pb = up < 0 ? 0 : (size_t)w->after[up],
         .pr = (size_t)w->after[at],
-        .count_include_pad = st->include_pad,
+        .count_include_pad = include_pad,
+    };
+}
+
+/* The first of three dimensions as the height; a line holds all pixels of a slice. */
+static oct_pool2d depth_of(const oct_window *w, const oct_pool2d *slice, const oct_operand *x, const oct_operand *y)
+{
+    const size_t pixels = slice->oh * slice->ow;
+    return (oct_pool2d){
+        .n = (size_t)x->dims[0],
+        .c = slice->c,
+        .h = (size_t)x->dims[2],
+        .w = pixels,
+        .oh = (size_t)y->dims[2],
+        .ow = pixels,
+        .kh = (size_t)w->kernel[0],
+        .kw = 1,
+        .sh = (size_t)w->stride[0],
+        .sw = 1,
+        .dh = (size_t)w->dilation[0],
+        .dw = 1,
+        .pt = (size_t)w->before[0],
+        .pb = (size_t)w->after[0],
     };
 }
 
@@ -120,10 +144,18 @@ static oct_status pool_prepare(oct_step *s, const oct_prep *p, oct_err *err)
                 return oct_fail(err, OCT_EMALFORMED, "attribute 'pads' is negative");
         }
     }
-    st->plain = st->win.n > 2 || x->dtype == OCT_F64 || (s->n_out > 1 && s->out[1]);
-    if (st->win.n <= 2)
-        fill_2d(st, x, y);
-    return OCT_OK;
+    const bool loops = x->dtype == OCT_F64 || (s->n_out > 1 && s->out[1]);
+    st->slices = !loops && st->win.n == 3 && st->kind == POOL_MAX;
+    st->plain = loops || (st->win.n > 2 && !st->slices);
+    if (st->win.n <= 2 || st->slices)
+        st->g = plane_of(&st->win, st->include_pad, x, y);
+    if (!st->slices)
+        return OCT_OK;
+    st->depth = depth_of(&st->win, &st->g, x, y);
+    return oct_mul_size(st->g.n * st->g.c, st->depth.w, &s->scratch) &&
+                   oct_mul_size(s->scratch, oct_elem_size(x->dtype), &s->scratch)
+               ? OCT_OK
+               : oct_nomem(err);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -324,24 +356,29 @@ static oct_status pool_run(const oct_step *s, const oct_run *r, oct_err *err)
         pool_plain(st, s);
         return OCT_OK;
     }
+    void *largest = st->slices ? r->scratch : y->data;
     if (x->dtype != OCT_F32) {
         if (st->kind == POOL_MAX)
-            oct_max_pool_8(r->pool, &st->g, sign, x->data, y->data);
+            oct_max_pool_8(r->pool, &st->g, sign, x->data, largest);
         else if (st->global)
             oct_global_average_pool_8(r->pool, sign, x->data, (size_t)x->dims[0], hw, (size_t)x->dims[1], qparam(x),
                                       qparam(y), y->data);
         else
             oct_average_pool_8(r->pool, &st->g, sign, x->data, qparam(x), qparam(y), y->data);
+        if (st->slices)
+            oct_max_pool_8(r->pool, &st->depth, sign, largest, y->data);
         return OCT_OK;
     }
     if (st->global && st->kind == POOL_AVERAGE)
         oct_global_average_pool_f32(r->pool, x->data, (size_t)x->dims[0], hw, (size_t)x->dims[1], y->data);
     else if (st->kind == POOL_MAX)
-        oct_max_pool_f32(r->pool, &st->g, x->data, y->data);
+        oct_max_pool_f32(r->pool, &st->g, x->data, largest);
     else if (st->kind == POOL_LP)
         oct_lp_pool_f32(r->pool, &st->g, st->p, x->data, y->data);
     else
         oct_average_pool_f32(r->pool, &st->g, x->data, y->data);
+    if (st->slices)
+        oct_max_pool_f32(r->pool, &st->depth, largest, y->data);
     return OCT_OK;
 }
 
