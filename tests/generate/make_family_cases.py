@@ -36,9 +36,9 @@ def node_of(op, inputs, n_out, domain="", **attrs):
     return helper.make_node(op, names, [f"y{i}" for i in range(n_out)], domain=domain, **attrs)
 
 
-def own(op, opset, inputs, outputs, tol=None, domain="", **attrs):
+def own(op, opset, inputs, outputs, tol=None, domain="", free_shape=False, **attrs):
     """A case whose outputs NumPy computed."""
-    cases.emit(family, node_of(op, inputs, len(outputs), domain, **attrs), opset, inputs, outputs, tol=tol)
+    cases.emit(family, node_of(op, inputs, len(outputs), domain, **attrs), opset, inputs, outputs, tol=tol, free_shape=free_shape)
 
 
 def ref(op, opset, inputs, n_out=1, tol=None, **attrs):
