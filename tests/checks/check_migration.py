@@ -368,7 +368,7 @@ mistaken("extra_options is a dictionary", lambda: quantize_static("model.onnx", 
 quantize_static("model.onnx", "q.onnx", rows()) # beside readers, what octet.convert takes
 quantize_static("model.onnx", "r.onnx", list(rows()))
 assert open("q.onnx", "rb").read() == open("r.onnx", "rb").read()
-import inspect, onnxruntime.quantization as theirs
+import inspect, onnxruntime, onnxruntime.quantization as theirs
 for config in ("StaticQuantConfig", "DynamicQuantConfig"): # theirs do, too
     found = []
     for classes in (q, theirs):
@@ -378,6 +378,20 @@ for config in ("StaticQuantConfig", "DynamicQuantConfig"): # theirs do, too
         assert [layer.integer for layer in made.layers if layer.op == "Gemm"] == [False, True, True], (config, classes, made.layers)
     assert found[0] == found[1], config
 mistaken("no StaticQuantConfig", lambda: quantize("model.onnx", "q.onnx", {"op_types": []}))
+from octet.quantization.execution_providers.qnn import get_qnn_qdq_config, qnn_preprocess_model
+from onnxruntime.quantization.execution_providers import qnn as their_qnn
+for ours, other in ((get_qnn_qdq_config, their_qnn.get_qnn_qdq_config), (qnn_preprocess_model, their_qnn.qnn_preprocess_model)):
+    assert [*inspect.signature(ours).parameters] == [*inspect.signature(other).parameters], ours
+assert qnn_preprocess_model("model.onnx", "p.onnx", fuse_layernorm=True) is False
+asked = {"x": np.stack([row["x"][0] for row in rows()])}
+def run(path): return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, asked)[0].astype(float)
+for kind, least in ((QuantType.QUInt8, 25), (QuantType.QUInt16, 35)):
+    made = quantize("model.onnx", "r.onnx", get_qnn_qdq_config("model.onnx", rows(), activation_type=kind, weight_type=QuantType.QUInt8))
+    assert made["target"] == "qnn" and [layer.scheme for layer in made.layers if layer.op == "Gemm"] == ["static"] * 3, (kind, made.layers)
+    error = run("r.onnx") - run("model.onnx")
+    assert 10 * np.log10((run("model.onnx") ** 2).sum() / (error ** 2).sum()) > least, kind
+refused("set=", lambda: get_qnn_qdq_config("model.onnx", rows(), init_overrides={"x": []}))
+refused("input_layout", lambda: qnn_preprocess_model("model.onnx", "p.onnx", inputs_to_make_channel_last=["x"]))
 import onnx
 from octet.quantization.matmul_4bits_quantizer import MatMul4BitsQuantizer # the module of older releases
 four = onnx.load("model.onnx")

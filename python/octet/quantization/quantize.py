@@ -114,26 +114,33 @@ def quantize_static(model_input: Model, model_output: Union[str, "os.PathLike[st
     model_input: a file or an onnx.ModelProto. calibration_data_reader: has get_next(), as CalibrationDataReader. quant_format: QDQ or QOperator.
     op_types_to_quantize, nodes_to_quantize: all else stays float. nodes_to_exclude: stay float. activation_type: 8 bits of either sign, or 16 bits.
     extra_options: ActivationSymmetric puts zero points in the middle; see the module for what is left to Octet. Raises octet.Error."""
-    del per_channel, use_external_data_format, calibration_providers # Octet decides, or needs none
-    _check_files(model_input, model_output)
-    _check_names(op_types_to_quantize=op_types_to_quantize, nodes_to_quantize=nodes_to_quantize, nodes_to_exclude=nodes_to_exclude)
-    _same(calibrate_method, CalibrationMethod)
-    if calibration_data_reader is None:
-        _refuse("there is no calibration_data_reader", "give samples: an object with get_next(), or octet.convert(model, data)")
     if calibration_cache_path is not None:
         _refuse("calibration_cache_path is another tool's file", "octet.calibrate(model, data, output='m.calib'), then octet.convert(model, calib='m.calib')")
-    kind = _same(activation_type, QuantType)
+    return _static(model_input, model_output,
+                   StaticQuantConfig(calibration_data_reader, calibrate_method, quant_format, activation_type, weight_type, op_types_to_quantize, nodes_to_quantize,
+                                     nodes_to_exclude, per_channel, reduce_range, use_external_data_format, calibration_providers, extra_options))
+
+
+def _static(model_input: Model, model_output: Any, c: Any) -> Conversion:
+    """What a StaticQuantConfig says, which may be ONNX Runtime's. per_channel, use_external_data_format and calibration_providers are not looked at: Octet decides,
+    or needs none."""
+    _check_files(model_input, model_output)
+    _check_names(op_types_to_quantize=c.op_types_to_quantize, nodes_to_quantize=c.nodes_to_quantize, nodes_to_exclude=c.nodes_to_exclude)
+    _same(c.calibrate_method, CalibrationMethod)
+    if c.calibration_data_reader is None:
+        _refuse("there is no calibration_data_reader", "give samples: an object with get_next(), or octet.convert(model, data)")
+    kind = _same(c.activation_type, QuantType)
     if kind not in _EIGHT + _SIXTEEN:
         _refuse(f"activations of type {kind} are not written", "octet.convert(model, scheme='fp16') writes 16-bit floats")
-    _check_weights(weight_type)
-    symmetric = _extra(extra_options)
+    _check_weights(c.weight_type)
+    symmetric = _extra(c.extra_options)
     rules = []
     if symmetric or kind in _SIXTEEN:
         rules.append(f"any=- - {'u16' if kind in _SIXTEEN else 'u8'}/tensor/{'sym' if symmetric else 'asym'} -")
-    rules += _rules("static", op_types_to_quantize, nodes_to_quantize, nodes_to_exclude)
-    form = "qdq" if _same(quant_format, QuantFormat) is QuantFormat.QDQ else "qoperator"
-    target = "qnn" if kind in _SIXTEEN else _target(reduce_range)
-    return convert(model_input, calibration_data_reader, output=model_output, target=target, format=form, set=rules or None)
+    rules += _rules("static", c.op_types_to_quantize, c.nodes_to_quantize, c.nodes_to_exclude)
+    form = "qdq" if _same(c.quant_format, QuantFormat) is QuantFormat.QDQ else "qoperator"
+    target = getattr(c, "target", None) or ("qnn" if kind in _SIXTEEN else _target(c.reduce_range))
+    return convert(model_input, c.calibration_data_reader, output=model_output, target=target, format=form, set=rules or None)
 
 
 def _chosen(nodes: Any, model: Model) -> Optional[Sequence[str]]:
@@ -181,6 +188,8 @@ def quantize_dynamic(model_input: Model, model_output: Union[str, "os.PathLike[s
 class StaticQuantConfig:
     """The arguments of quantize_static, for quantize."""
 
+    target: Optional[str] = None # where the model will run, if quantize is not to choose
+
     def __init__(self, calibration_data_reader: Any, calibrate_method: Any = CalibrationMethod.MinMax, quant_format: Any = QuantFormat.QDQ,
                  activation_type: Any = QuantType.QInt8, weight_type: Any = QuantType.QInt8, op_types_to_quantize: Optional[Sequence[str]] = None,
                  nodes_to_quantize: Optional[Sequence[str]] = None, nodes_to_exclude: Optional[Sequence[str]] = None, per_channel: bool = False,
@@ -200,7 +209,9 @@ class DynamicQuantConfig:
 
 def quantize(model_input: Model, model_output: Union[str, "os.PathLike[str]"], quant_config: Union[StaticQuantConfig, DynamicQuantConfig]) -> Conversion:
     """quantize_static or quantize_dynamic, by the kind of the configuration, which may be of ONNX Runtime's classes. Raises octet.Error."""
-    for kind, call in ((StaticQuantConfig, quantize_static), (DynamicQuantConfig, quantize_dynamic)):
-        if kind.__name__ in (of.__name__ for of in type(quant_config).__mro__):
-            return call(model_input, model_output, **{name: getattr(quant_config, name) for name in inspect.signature(kind).parameters})
+    kinds = [of.__name__ for of in type(quant_config).__mro__]
+    if "StaticQuantConfig" in kinds:
+        return _static(model_input, model_output, quant_config)
+    if "DynamicQuantConfig" in kinds:
+        return quantize_dynamic(model_input, model_output, **{name: getattr(quant_config, name) for name in inspect.signature(DynamicQuantConfig).parameters})
     raise TypeError(f"quant_config is {type(quant_config).__name__}, no StaticQuantConfig or DynamicQuantConfig")

@@ -1,0 +1,1 @@
+"""What scripts for one provider of ONNX Runtime import."""
