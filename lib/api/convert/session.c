@@ -197,6 +197,23 @@ static oct_status refuse_ending(const char *output, const char *dot, oct_err *er
     return OCT_OK;
 }
 
+static bool is_written_as_tflite(const char *scheme)
+{
+    static const char *const schemes[] = { "auto", "static", "stored", "float" };
+    bool is = !scheme;
+    for (size_t i = 0; i < OCT_COUNT(schemes); i++)
+        is |= scheme && strcmp(scheme, schemes[i]) == 0;
+    return is;
+}
+
+/* A model of LiteRT stays one where no option says otherwise. */
+static bool stays_tflite(const octet_convert_options *x)
+{
+    const char *dot = x->model && !x->model_data ? strrchr(x->model, '.') : NULL;
+    return dot && strcasecmp(dot, ".tflite") == 0 && !x->output && !x->target && !x->format && !x->bits &&
+           !x->target_size && is_written_as_tflite(x->scheme);
+}
+
 /* A .tflite file is asked for by its name, too, and is for LiteRT unless another target is given. */
 static oct_status read_format(octet_convert_options *x, oct_err *err)
 {
@@ -207,12 +224,13 @@ static oct_status read_format(octet_convert_options *x, oct_err *err)
             return oct_fail(err, OCT_EUSAGE, "%s: --format %s is a form of .onnx files", x->output, x->format);
         x->format = OCT_FORMAT_TFLITE;
     }
+    if (stays_tflite(x))
+        x->format = OCT_FORMAT_TFLITE;
     if (!x->target && (x->twin || oct_session_writes_tflite(x)))
         x->target = OCT_TARGET_OF_TFLITE;
     if (!oct_session_writes_tflite(x))
         return OCT_OK;
-    if (x->scheme && strcmp(x->scheme, "auto") != 0 && strcmp(x->scheme, "static") != 0 &&
-        strcmp(x->scheme, "stored") != 0 && strcmp(x->scheme, "float") != 0) {
+    if (!is_written_as_tflite(x->scheme)) {
         oct_fail(err, OCT_EUSAGE, "--scheme %s: .tflite is written of layers that are static, stored or float",
                  x->scheme);
         oct_hint(err, "give samples (--data) and --scheme static or none, or --scheme stored or float");

@@ -7,6 +7,7 @@
 #include "passes/pass.h"
 #include "quant/inputs/input_fold.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char as_it_is[] = "its numbers as they are";
@@ -295,8 +296,8 @@ static oct_status find_params(const oct_conversion *c, oct_conversion_end *x, oc
     x->record.n = x->close.n;
     x->record.scale[0] = x->close.scale[0];
     x->record.zero[0] = x->close.zero[0];
-    if (x->close.n &&
-        !(x->how = oct_arena_printf(c->arena, "(q - %g) * %g", (double)x->close.zero[0], (double)x->close.scale[0])))
+    if (x->close.n && !(x->how = oct_arena_printf(c->arena, x->close.zero[0] < 0 ? "(q + %g) * %g" : "(q - %g) * %g",
+                                                  fabs((double)x->close.zero[0]), (double)x->close.scale[0])))
         return oct_nomem(err);
     return OCT_OK;
 }
