@@ -175,7 +175,7 @@ def constants(model):
 def floats(check):
     """What of a result's bytes stayed float, counted by NumPy, in the report and on the screen."""
     source, new = check.folder / "transformers.js", check.folder / "floats.new"
-    for rules, why in (([], "its table is small"), (["--set", "op:Gather=float"], "by the rule op:Gather")):
+    for rules, why in (([], "the table is small"), (["--set", "op:Gather=float"], "by the rule op:Gather")):
         shutil.rmtree(new, ignore_errors=True)
         said = call(check, source, "-o", new, "--json", check.folder / "floats.json", *rules).stdout
         m, = json.loads((check.folder / "floats.json").read_text())["models"]
@@ -189,7 +189,7 @@ def floats(check):
         check.hold(f"floats {len(rules)}: rows", {x["op"]: x["bytes"] for x in m["float_bytes"]} == want and want, f"{m['float_bytes']} {want}")
         share = sum(want.values()) / path.stat().st_size
         check.hold(f"floats {len(rules)}: why", all(x["why"].startswith(why) for x in m["float_bytes"]), str(m["float_bytes"]))
-        check.hold(f"floats {len(rules)}: screen", f"{m['result']}: {100 * share:.0f} % of its bytes are float: Gather (" in said and why in said, said)
+        check.hold(f"floats {len(rules)}: screen", f"{m['result']}: {100 * share:.0f} % of the file is float: Gather (" in said and why in said, said)
 
 
 def texts(check):

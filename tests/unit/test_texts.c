@@ -108,13 +108,13 @@ TEST(bytes_that_stay_float)
     assert_true(list[0].bytes == 5200 && list[0].n == 2 && list[1].bytes == 600 && list[1].n == 1);
     assert_true(fabs(list[0].share - 0.52) < 1e-12 && fabs(list[1].share - 0.06) < 1e-12);
     oct_float_bytes_text(list, n, &b);
-    assert_string_equal(oct_buf_str(&b), "58 % of its bytes are float: Gather (table, small), MatMul (w)");
+    assert_string_equal(oct_buf_str(&b), "58 % of the file is float: Gather (table, small), MatMul (w)");
     oct_buf_free(&b);
     assert_string_equal(list[0].reader, "pick");
-    list[0].why = "its table is small";
+    list[0].why = "the table is small";
     oct_float_bytes_text(list, n, &b);
     assert_string_equal(oct_buf_str(&b),
-                        "58 % of its bytes are float: Gather (table, small: its table is small), MatMul (w)");
+                        "58 % of the file is float: Gather (table, small: the table is small), MatMul (w)");
     oct_buf_free(&b);
     GOOD(oct_float_bytes_find(g, 1000000, false, a, &list, &n, err));
     assert_int_equal(n, 0);
@@ -133,7 +133,7 @@ TEST(bytes_that_stay_float)
     assert_true(n == 2 && list[0].bytes == 7200 && list[1].bytes == 900);
     oct_float_bytes_text(list, n, &b); /* a twentieth of 8140 bytes: w, of 600, and not w16, of 300 */
     assert_string_equal(oct_buf_str(&b),
-                        "81 % of its bytes are float: Gather (table, small, half), MatMul (w and others)");
+                        "81 % of the file is float: Gather (table, small, half), MatMul (w and others)");
     oct_buf_free(&b);
     oct_arena_destroy(a);
     oct_graph_destroy(g);

@@ -149,7 +149,7 @@ void oct_float_bytes_text(const oct_float_bytes *list, size_t n, oct_buf *out)
     for (size_t i = 0; i < n; i++)
         share += list[i].share;
     if (n)
-        oct_buf_printf(out, "%.0f %% of its bytes are float: ", 100 * share);
+        oct_buf_printf(out, "%.0f %% of the file is float: ", 100 * share);
     for (size_t i = 0; i < n && i < MOST_NAMED; i++)
         oct_buf_printf(out, "%s%s (%s%s%s)", i ? ", " : "", *list[i].op ? list[i].op : "in nested graphs",
                        list[i].names, list[i].why ? ": " : "", list[i].why ? list[i].why : "");

@@ -26,7 +26,7 @@ typedef struct oct_float_bytes {
  * first. Scales and what else belongs to integers is not counted. The list is in arena, names belong to g. */
 oct_status oct_float_bytes_find(const oct_graph *g, uint64_t file, bool halves, oct_arena *arena,
                                 oct_float_bytes **list, size_t *n, oct_err *err);
-/* Appends "41 % of its bytes are float: Gather (wte: its table is small), Conv (conv1.weight and others)" for every
+/* Appends "41 % of the file is float: Gather (wte: the table is small), Conv (conv1.weight and others)" for every
  * report; nothing if n is 0. */
 void oct_float_bytes_text(const oct_float_bytes *list, size_t n, oct_buf *out);
 

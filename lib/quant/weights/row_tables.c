@@ -49,7 +49,7 @@ const char *oct_no_table(const oct_qjob *j, int node, bool *is_table)
     if (!*is_table)
         return NULL;
     if (t->count < LEAST)
-        return "its table is small";
+        return "the table is small";
     return oct_constant_is_finite(j, v) ? NULL : "its table has values that are not finite";
 }
 
