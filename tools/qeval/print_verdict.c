@@ -36,12 +36,15 @@ static void put_accuracy(const oct_item *report, const oct_item *model, oct_buf 
                    worse = oct_item_number(drop, "value") > 0,
                    same = oct_item_number(drop, "value") == 0 && oct_item_number(drop, "low") == 0 &&
                           oct_item_number(drop, "high") == 0;
-        oct_buf_printf(b, "%s: %s %s.",
+        /* the verdict itself has said what the last word says */
+        const char *said = oct_item_text(drop, "text"), *last = strrchr(said, ',');
+        const bool twice = last && (strcmp(last, ", worse") == 0 || strcmp(last, ", better") == 0);
+        oct_buf_printf(b, "%s: %s %.*s.",
                        same    ? "as good as float"
                        : noise ? "no difference is proved"
                        : worse ? "worse than float"
                                : "better than float",
-                       name, oct_item_text(drop, "text"));
+                       name, (int)(twice ? (size_t)(last - said) : strlen(said)), said);
     } else if (m) {
         oct_buf_printf(b, "%s %s with float; only labels can tell whether it is as accurate.", name,
                        oct_fmt_percent(text,
