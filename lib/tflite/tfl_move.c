@@ -70,15 +70,18 @@ static int put_group(int8_t *order, int n, const int *group, int rank, int which
     return n;
 }
 
-/* Groups are moved as a whole, to the places of their first axes, and keep ONNX's order inside. */
-static void order_groups(const oct_tfl_order *from, const int *group_x, int rank_x, const int *group_y, int rank_y,
-                         oct_tfl_order *of_x, oct_tfl_order *of_y)
+/* Groups are moved as a whole, to the places of their first axes, and keep ONNX's order inside. Axes of size 1 have no
+ * place of their own, unless they are the whole group. */
+static void order_groups(const oct_tfl_order *from, const int64_t *x, const int *group_x, int rank_x,
+                         const int *group_y, int rank_y, oct_tfl_order *of_x, oct_tfl_order *of_y)
 {
-    uint32_t seen = 0;
+    uint32_t seen = 0, sized = 0;
     int nx = 0, ny = 0;
+    for (int i = 0; i < rank_x; i++)
+        sized |= (uint32_t)(x[i] != 1) << group_x[i];
     for (int i = 0; i < rank_x; i++) {
         const int which = group_x[from->d[i]];
-        if (seen >> which & 1)
+        if (seen >> which & 1 || (x[from->d[i]] == 1 && sized >> which & 1))
             continue;
         seen |= 1u << which;
         nx = put_group(of_x->d, nx, group_x, rank_x, which);
@@ -99,7 +102,10 @@ static oct_status reshape_orders(const oct_tfl_writer *w, const oct_node *n, oct
     mark_open(x, w->value[n->in[0]].open);
     mark_open(y, w->value[n->out[0]].open);
     if (find_groups(x, rank_x, group_x, y, rank_y, group_y))
-        order_groups(&from, group_x, rank_x, group_y, rank_y, of_x, of_y);
+        order_groups(&from, x, group_x, rank_x, group_y, rank_y, of_x, of_y);
+    const oct_tfl_state *out = &w->value[n->out[0]];
+    if (out->has_wish && oct_tfl_moves_nothing(w, n->out[0], of_y, &out->wish, rank_y, y))
+        *of_y = out->wish;
     return OCT_OK;
 }
 

@@ -377,9 +377,8 @@ oct_status oct_tfl_reshape(oct_tfl_writer *w, int from, int to, oct_err *err)
     return oct_tfl_add(w, OCT_TFL_RESHAPE, (int[]){ from, number }, 2, &to, 1, NULL, err);
 }
 
-/* Whether moving axes from order a to order b changes no element's place: only axes of size 1 move. */
-static bool moves_nothing(const oct_tfl_writer *w, int value, const oct_tfl_order *a, const oct_tfl_order *b, int rank,
-                          const int64_t *dims)
+bool oct_tfl_moves_nothing(const oct_tfl_writer *w, int value, const oct_tfl_order *a, const oct_tfl_order *b, int rank,
+                           const int64_t *dims)
 {
     const int open = w->value[value].open;
     int i = 0, k = 0;
@@ -459,7 +458,7 @@ static oct_status transpose(oct_tfl_writer *w, int value, const oct_tfl_form *fr
     OCT_TRY(oct_tfl_dims(w, value, &rank, dims, err));
     OCT_TRY(value_tensor(w, value, order, q, "_transposed", tensor, err));
     OCT_TRY(add_form(w, value, order, f.kind, *tensor, err));
-    if (moves_nothing(w, value, &f.order, order, rank, dims))
+    if (oct_tfl_moves_nothing(w, value, &f.order, order, rank, dims))
         return oct_tfl_reshape(w, f.tensor, *tensor, err);
     for (int i = 0; i < rank; i++)
         perm[i] = oct_tfl_axis(&f.order, rank, order->d[i]);
@@ -532,7 +531,7 @@ oct_status oct_tfl_read_elements(oct_tfl_writer *w, int value, const oct_tfl_ord
     OCT_TRY(oct_tfl_dims(w, value, &rank, dims, err));
     for (size_t i = 0; i < s->n; i++)
         if (s->form[i].kind == (w->g->value[value].quant ? kind : OCT_TFL_OWN) &&
-            moves_nothing(w, value, &s->form[i].order, order, rank, dims)) {
+            oct_tfl_moves_nothing(w, value, &s->form[i].order, order, rank, dims)) {
             *tensor = s->form[i].tensor;
             return OCT_OK;
         }

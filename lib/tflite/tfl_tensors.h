@@ -83,6 +83,9 @@ int oct_tfl_behind_border(oct_tfl_writer *w, int value);
 
 /* The order in which the value already has a tensor, the best known one; plain for constants. */
 oct_tfl_order oct_tfl_order_of(const oct_tfl_writer *w, int value);
+/* Whether moving axes from order a to order b changes no element's place: only axes of size 1 move. */
+bool oct_tfl_moves_nothing(const oct_tfl_writer *w, int value, const oct_tfl_order *a, const oct_tfl_order *b, int rank,
+                           const int64_t *dims);
 
 /* ---- tensors ---- */
 

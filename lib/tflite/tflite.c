@@ -102,6 +102,37 @@ static bool exchanges_first(const oct_graph *g, int value)
     return perm && count == 3 && perm[0] == 1 && perm[1] == 0;
 }
 
+/* What those ask for that read a Reshape which adds or removes axes of one element. */
+static void wish_reshaped(oct_tfl_writer *w, const oct_node *n)
+{
+    const int x = n->in[0], y = n->out[0];
+    const oct_shape *of_x = &w->g->value[x].shape, *of_y = &w->g->value[y].shape;
+    const oct_tfl_order order = w->value[y].wish;
+    oct_tfl_order from = oct_tfl_plain();
+    int axis[OCT_MAX_RANK], next = 0; /* of x, which each axis of y is; -1: of one element */
+    for (int k = 0, i = 0; k < of_y->rank || i < of_x->rank;) {
+        const bool one_x = i < of_x->rank && of_x->d[i].n == 1 && i != w->value[x].open;
+        const bool one_y = k < of_y->rank && of_y->d[k].n == 1 && k != w->value[y].open;
+        if (one_x) {
+            i++;
+        } else if (one_y) {
+            axis[k++] = -1;
+        } else if (i < of_x->rank && k < of_y->rank && of_x->d[i].n == of_y->d[k].n) {
+            axis[k++] = i++;
+        } else {
+            return;
+        }
+    }
+    for (int i = 0; i < of_x->rank; i++) {
+        if (of_x->d[i].n == 1 && i != w->value[x].open)
+            continue;
+        while (axis[order.d[next]] < 0)
+            next++;
+        from.d[i] = (int8_t)axis[order.d[next++]];
+    }
+    wish(w, x, &from);
+}
+
 /* What the node's readers ask for, passed on to its inputs. */
 static void pass_wish(oct_tfl_writer *w, const oct_node *n, const oct_tfl_rule *rule)
 {
@@ -120,6 +151,8 @@ static void pass_wish(oct_tfl_writer *w, const oct_node *n, const oct_tfl_rule *
             wish(w, n->in[0], &turned);
         return;
     }
+    if (rule->write == oct_tfl_write_reshape && w->value[out].has_wish)
+        wish_reshaped(w, n);
     if (rule->asks == OCT_TFL_ASKS_PLAIN)
         return;
     const oct_tfl_order order = w->value[out].has_wish ? w->value[out].wish : oct_tfl_plain();

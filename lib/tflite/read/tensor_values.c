@@ -374,10 +374,13 @@ oct_status oct_tfl_take_stacked(oct_tfl_reader *r, const int *k, int n, int *val
     const int64_t dims[] = { 1, (int64_t)n * t->dims[0], t->dims[1] };
     const oct_dtype type = t->type == OCT_TFL_INT8 ? OCT_S8 : OCT_F32;
     const char *name = r->tensor[index_in(r, k[0])].name;
-    size_t bytes, rows = (size_t)dims[1];
+    size_t bytes, rows = (size_t)dims[1], scales;
     if (!oct_mul_size(t->bytes, (size_t)n, &bytes) || dims[1] > INT32_MAX)
         return oct_tfl_unread(r, err, NULL, "'%.80s' is too large", name);
+    if (!oct_mul_size(rows, sizeof(float) + sizeof(int32_t), &scales)) /* rows may be empty, and many */
+        return oct_tfl_unread(r, err, NULL, "'%.80s' has too many rows", name);
     OCT_TRY(count_copy(r, bytes, err));
+    OCT_TRY(count_copy(r, scales, err));
     uint8_t *data = oct_arena_calloc(r->arena, bytes + 1, 1);
     float *scale = oct_arena_calloc(r->arena, rows + 1, sizeof *scale);
     int32_t *zero = oct_arena_calloc(r->arena, rows + 1, sizeof *zero);
