@@ -15,6 +15,7 @@ static const struct {
 #define OPERATOR(name, number, options, int8, int16, versions) { versions, number, options, int8, int16 },
 #include "tflite/schema_operators.inc"
 #undef OPERATOR
+    { "", -1, 0, 1, 0 }, /* any other one: nothing is known of it */
 };
 
 static size_t index_of(oct_tfl_code code)

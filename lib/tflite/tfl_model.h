@@ -61,7 +61,7 @@ typedef struct oct_tfl_model {
 
 /* The name of an operator, as "CONV_2D"; "?" for a number that the schema does not have. */
 const char *oct_tfl_code_name(oct_tfl_code code);
-/* The number of its table of options; 0: it has none. */
+/* The number of its table of options; 0: it has none, or it is not written here. */
 int oct_tfl_code_options(oct_tfl_code code);
 /* The version that takes int8. */
 int oct_tfl_code_int8(oct_tfl_code code);

@@ -202,6 +202,18 @@ oct_status oct_tfl_write_hard_sigmoid(oct_tfl_writer *w, const oct_node *n, oct_
     return with_real(w, OCT_TFL_MINIMUM, 1, out, &tensor, err);
 }
 
+/* 1 / x, on reals. */
+oct_status oct_tfl_write_reciprocal(oct_tfl_writer *w, const oct_node *n, oct_err *err)
+{
+    static const float one = 1;
+    const oct_tfl_order order = oct_tfl_order_of(w, n->in[0]);
+    int in[2], out;
+    OCT_TRY(oct_tfl_constant(w, "one", OCT_TFL_FLOAT32, 0, NULL, NULL, 0, &one, &in[0], err));
+    OCT_TRY(oct_tfl_read(w, n->in[0], &order, OCT_TFL_REAL, &in[1], err));
+    OCT_TRY(oct_tfl_result(w, w->out, &order, OCT_TFL_REAL, NULL, &out, err));
+    return oct_tfl_add(w, OCT_TFL_DIV, in, 2, &out, 1, NULL, err);
+}
+
 bool oct_tfl_has_integers(const oct_tfl_writer *w)
 {
     for (size_t i = 0; i < w->g->n_value; i++)

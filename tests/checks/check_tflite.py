@@ -432,6 +432,7 @@ LAYERS = {
     "layer norm": (normalized("LayerNormalization", -1, 6), None),
     "instance norm": (normalized("InstanceNormalization", None, 6), None),
     "slice of every other row": (behind_conv("Slice", [1], [2**31 - 1], [2], [2]), 1),
+    "reciprocal": (behind_conv("Reciprocal"), None),
     "lstm, both directions": (lstm_ways("bidirectional", False), 2),
     "lstm, both directions, last steps": (lstm_ways("bidirectional", True), 2),
     "lstm, reversed": (lstm_ways("reverse", False), 2),

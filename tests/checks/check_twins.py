@@ -819,6 +819,43 @@ def hold_goal(c):
     c.hold("qconvert with a twin that is not there", code == 2 and "--as" in said and "tflm" in said, said)
 
 
+def read_alone():
+    """(operator, inputs, outputs, options): of float32, which other tools write, with tables of options, and qconvert does not."""
+    shape, S = [1, 3, 1, 5], schema
+    yield "SQUEEZE", [shape], [[1, 3, 5]], with_options(S.SqueezeOptionsT, squeezeDims=[2]), []
+    yield "EXPAND_DIMS", [shape], [[1, 3, 1, 1, 5]], S.ExpandDimsOptionsT(), [np.array([3], np.int32)]
+    yield "PACK", [[3, 4], [3, 4]], [[3, 2, 4]], with_options(S.PackOptionsT, valuesCount=2, axis=1), []
+    yield "UNPACK", [[3, 2, 4]], [[3, 4], [3, 4]], with_options(S.UnpackOptionsT, num=2, axis=1), []
+    yield "TILE", [[2, 3]], [[4, 9]], S.TileOptionsT(), [np.array([2, 3], np.int32)]
+    yield "SQUARED_DIFFERENCE", [[2, 3], [2, 3]], [[2, 3]], S.SquaredDifferenceOptionsT(), []
+    yield "L2_NORMALIZATION", [[2, 6]], [[2, 6]], with_options(S.L2NormOptionsT, fusedActivationFunction=0), []
+    yield "CEIL", [[2, 6]], [[2, 6]], None, []
+    yield "SQUARE", [[2, 6]], [[2, 6]], S.SquareOptionsT(), []
+    yield "REDUCE_PROD", [[2, 6]], [[2, 1]], with_options(S.ReducerOptionsT, keepDims=True), [np.array([1], np.int32)]
+
+
+def hold_reading(c):
+    """Operators that are read and never written."""
+    rng = np.random.default_rng(11)
+    for code, shapes, made, option, constants in read_alone():
+        m = Maker(rng)
+        ins = [m.tensor(s, kind=np.float32) for s in shapes] + [m.tensor(list(a.shape), kind=np.int32, data=a) for a in constants]
+        outs = [m.tensor(s, kind=np.float32) for s in made]
+        model = m.file(code, ins, outs[0], option, 1).model
+        model.subgraphs[0].operators[0].outputs = model.subgraphs[0].outputs = outs
+        file = File(packed(model))
+        (c.folder / "alone.tflite").write_bytes(file.data)
+        done = subprocess.run([c.qconvert, c.folder / "alone.tflite", "--scheme", "float", "-o", c.folder / "alone.onnx", "-q"], capture_output=True, text=True, check=False)
+        c.hold(f"{code} is read", done.returncode == 0, done.stderr[-300:])
+        if done.returncode:
+            continue
+        sample = file.samples(1, rng)[0]
+        want = next(iter(run_litert(file, [sample], False)))
+        got = judge.run_ort(c.folder / "alone.onnx", [{m.tensors[i].name: x for i, x in zip(file.graph.inputs, sample, strict=True)}])
+        same = all(np.allclose(want[t], np.asarray(y).reshape(want[t].shape), rtol=1e-5, atol=1e-6) for t, y in zip(outs, got, strict=True))
+        c.hold(f"{code}: the same as LiteRT", same, f"{[np.asarray(y).shape for y in got]}")
+
+
 def hold_refusals(c):
     m = Maker(np.random.default_rng(1))
     shape = (1, 4, 4, 3)
@@ -856,6 +893,8 @@ def main():
             hold_device(c)
             hold_goal(c)
             hold_refusals(c)
+        if not args.only or args.only == "read":
+            hold_reading(c)
         for twin in ("litert", "litert-reference", "tflm", "tosa"):
             print(f"{twin}: {c.compared[twin].text()}" if twin in RUNTIMES else f"{twin}: skipped, {MISSING.get(twin, 'it')} is not installed")
         print(f"not twinned: {' '.join(sorted(c.lacking))}")

@@ -8,7 +8,7 @@ from pylib import tool
 
 FOLDER = tool.ROOT / "tests/accuracy"
 PAGE = tool.ROOT / "docs/tflite.md"
-TWINS = ("network", "activations", "twin", "samples", "bytes", "differ", "largest", "refused", "made", "code", "by", "cpu", "date")
+TWINS = ("network", "activations", "twin", "samples", "bytes", "differ", "largest", "refused", "made", "code", "first", "by", "cpu", "date")
 ACCURACY = ("model", "metric", "samples", "float", "onnx", "xnnpack", "xnnpack_diff", "xnnpack_low", "xnnpack_high", "reference", "reference_diff",
             "reference_low", "reference_high", "onnx_bytes", "tflite_bytes", "by", "cpu", "date")
 
