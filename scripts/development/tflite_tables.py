@@ -8,8 +8,8 @@
 --twins: the networks of tests/checks/check_twins.py, made and trained, with activations of 8 and of 16 bits. Every tensor of integers that a
 runtime shows is compared with its twin, over so many samples: those that there are, then the same with noise. tests/accuracy/twins.csv has a
 line for each network and runtime, which grows with every few samples: a run that was stopped goes on where it was. A file that is written
-differently begins anew, and so does everything when the code of lib/twins changed; until then the page calls such lines older. Cheap runtimes
-come first.
+differently begins anew. So does a line of other code of lib/twins, unless that computes the same of the first samples, every byte; until this
+was seen, the page calls such lines older. --samples 0 does this alone. Cheap runtimes come first.
 
 --accuracy: the models of pylib/zoo.py that can be written, with their labelled data: the float model and the .onnx of a conversion in ONNX
 Runtime, the .tflite of the same conversion in LiteRT, with XNNPACK's kernels and with the reference kernels. tests/accuracy/litert.csv has a
@@ -59,6 +59,15 @@ def refusal(twin, file, samples):
     return None
 
 
+def first_bytes(args, twin, file, samples):
+    """A digest of what the twin computes of the first samples; of nothing where it refuses."""
+    got, digest = check_twins.run_twin(args, twin, file, check_twins.varied(file, samples, 0, CHUNK)), hashlib.sha256()
+    for one in [] if isinstance(got, str) else got:
+        for i in file.made():
+            digest.update(one[i].tobytes())
+    return digest.hexdigest()[:12]
+
+
 def compare(args, name, more, twin):
     """The line of a network and a runtime, brought to so many samples; written whenever there are more."""
     samples = check_twins.written_network(args, name, *more)
@@ -66,11 +75,18 @@ def compare(args, name, more, twin):
         return
     data = (args.folder / "net.tflite").read_bytes()
     key = {"network": name, "activations": "int16" if more else "int8", "twin": twin}
-    same = {"made": hashlib.sha256(data).hexdigest()[:12], "code": tflite_page.twin_code(), "by": version(twin)}
+    same = {"made": hashlib.sha256(data).hexdigest()[:12], "by": version(twin)}
+    file = check_twins.File(data)
+    code, first = tflite_page.twin_code(), first_bytes(args, twin, file, samples)
     known = [r for r in tflite_page.read("twins.csv") if all(r[k] == v for k, v in key.items())]
     line = known[0] if known and all(known[0][k] == v for k, v in same.items()) and not known[0]["refused"] else {}
+    line = line if line and (line["code"] == code or line.get("first") == first) else {}
+    if not line and not args.samples:
+        return
+    same |= {"code": code, "first": first}
     done = {k: int(line.get(k) or 0) for k in ("samples", "bytes", "differ")} | {"largest": float(line.get("largest") or 0), "refused": ""}
-    file = check_twins.File(data)
+    if line:
+        tflite_page.write("twins.csv", tflite_page.TWINS, [line | same], tuple(key))
     while done["samples"] < args.samples and not done["refused"]:
         n = min(CHUNK, args.samples - done["samples"])
         some = check_twins.varied(file, samples, done["samples"], n)
