@@ -7,8 +7,9 @@
  *
  * - nothing: what tables of costs cannot tell apart. What is late in the graph comes first.
  * - a little: where much is lost, LONGER times what was decided, and what causes most noise for its time
- *   comes first; in a run of which calls take most, SHORT_LONGER, but SHORT_LOSS at most; if ranges do not hold and the
- * outputs are of little use, float's time, since integers serve nobody then.
+ *   comes first; in a run of which calls take most, SHORT_LONGER, but SHORT_LOSS at most; in a run that takes no longer
+ *   than SHORT_LOSS in float, float's time, since integers can gain nothing that counts; and float's time, too, if
+ *   ranges do not hold and the outputs are of little use, since integers serve nobody then.
  *
  * The weights may take LARGER times the bytes. All of the model is tried where it is within the price. What does not
  * gain MUCH_DB is taken back. A user's choice of a scheme, a budget, a goal or a size is an answer to the same
@@ -340,7 +341,7 @@ static bool set_price(finer *x, bool little, bool much, bool hold)
         x->most[t] = was * (little && much ? LONGER : NOTHING);
         if (little && brief)
             x->most[t] = fmax(x->most[t], fmin(was + SHORT_LOSS, SHORT_LONGER * was));
-        if (little && !hold)
+        if (little && (in_float <= SHORT_LOSS || !hold))
             x->most[t] = fmax(x->most[t], in_float);
         any |= much || brief;
     }
