@@ -51,6 +51,7 @@ typedef struct finer {
     oct_target_times was;         /* expected as decided */
     double bytes;                 /* of the weights as decided */
     double most[OCT_COST_TABLES]; /* ns: the price */
+    bool *bought;                 /* [n_layer]: what the last price bought */
 } finer;
 
 /* ---- what a choice takes ---- */
@@ -226,13 +227,17 @@ static oct_status take_some(finer *x, bool little, int *taken, oct_err *err)
     return little ? take_sites(x, taken, err) : take_late(x, taken, err);
 }
 
+static bool is_taken(const oct_qjob *j, int id)
+{
+    const oct_constraint *k = oct_constraint_on(&j->constraints, id, OCT_CONSTRAINT_FLOAT);
+    return k && k->from == OCT_FROM_FINER;
+}
+
 static size_t count(const oct_qjob *j)
 {
     size_t n = 0;
-    for (size_t i = 0; i < j->n_layer; i++) {
-        const oct_constraint *k = oct_constraint_on(&j->constraints, j->layer[i], OCT_CONSTRAINT_FLOAT);
-        n += k && k->from == OCT_FROM_FINER;
-    }
+    for (size_t i = 0; i < j->n_layer; i++)
+        n += is_taken(j, j->layer[i]);
     return n;
 }
 
@@ -331,6 +336,18 @@ static oct_status do_ranges_hold(oct_conversion *c, const judged *x, bool *hold,
 
 /* ---- both prices ---- */
 
+/* Whether what a price buys is what the last one bought, and so judged already. Keeps it for the next. */
+static bool is_known(finer *x)
+{
+    bool same = true;
+    for (size_t i = 0; i < x->j->n_layer; i++) {
+        const bool now = is_taken(x->j, x->j->layer[i]);
+        same &= now == x->bought[i];
+        x->bought[i] = now;
+    }
+    return same;
+}
+
 /* Returns whether there is such a price. */
 static bool set_price(finer *x, bool little, bool much, bool hold)
 {
@@ -358,7 +375,7 @@ static oct_status pay(finer *x, bool little, int *taken, judged *best, bool *won
     *won = false;
     OCT_TRY(oct_decisions_keep(x->j, x->arena, &was, err));
     OCT_TRY(take_some(x, little, taken, err));
-    if (count(x->j) > before) {
+    if (count(x->j) > before && !is_known(x)) {
         oct_conversion_changed(x->c);
         OCT_TRY(judge(x->c, &now, &known, err));
         *won = known && now.sqnr >= best->sqnr + MUCH_DB && loss_of(&now) <= loss_of(best);
@@ -391,7 +408,8 @@ static oct_status try_prices(finer *x, const judged *before, oct_err *err)
     judged best = *before;
     bool hold, won = false, any = false;
     int *taken = oct_arena_calloc(x->arena, x->j->n_layer + 1, sizeof *taken);
-    if (!taken)
+    x->bought = oct_arena_calloc(x->arena, x->j->n_layer + 1, sizeof *x->bought);
+    if (!taken || !x->bought)
         return oct_nomem(err);
     OCT_TRY(do_ranges_hold(x->c, before, &hold, err));
     oct_add_expected(x->j, &x->was);
