@@ -68,33 +68,34 @@ static float of_two(const oct_twin_call *c, float a, float b)
     }
 }
 
-static oct_status two(const oct_twin_call *c, const void *how, oct_err *err)
+static float by_reciprocal(const oct_twin_call *c, float a, float b)
+{
+    return oct_twin_activated(c, OCT_TFL_BINARY_ACTIVATION, a * (1 / b));
+}
+
+static oct_status each(const oct_twin_call *c, float (*fn)(const oct_twin_call *c, float a, float b), oct_err *err)
 {
     const int64_t *at_a, *at_b;
-    (void)how;
     if (!oct_twin_has(c, 2, OCT_TFL_FLOAT32, OCT_TFL_FLOAT32))
         return oct_twin_cannot(c, err, "its operands are not float32");
     OCT_TRY(oct_twin_repeat(c, c->in[0], &at_a, err));
     OCT_TRY(oct_twin_repeat(c, c->in[1], &at_b, err));
+    const float *x = c->in[0]->data, *y = c->in[1]->data;
     for (int64_t i = 0; i < c->out[0]->count; i++)
-        ((float *)c->out[0]->data)[i] =
-            of_two(c, ((const float *)c->in[0]->data)[at_a[i]], ((const float *)c->in[1]->data)[at_b[i]]);
+        ((float *)c->out[0]->data)[i] = fn(c, x[at_a[i]], y[at_b[i]]);
     return OCT_OK;
+}
+
+static oct_status two(const oct_twin_call *c, const void *how, oct_err *err)
+{
+    (void)how;
+    return each(c, of_two, err);
 }
 
 oct_status oct_twin_div_tosa(const oct_twin_call *c, const void *how, oct_err *err)
 {
-    const int64_t *at_a, *at_b;
     (void)how;
-    if (!oct_twin_has(c, 2, OCT_TFL_FLOAT32, OCT_TFL_FLOAT32))
-        return oct_twin_cannot(c, err, "its operands are not float32");
-    OCT_TRY(oct_twin_repeat(c, c->in[0], &at_a, err));
-    OCT_TRY(oct_twin_repeat(c, c->in[1], &at_b, err));
-    for (int64_t i = 0; i < c->out[0]->count; i++)
-        ((float *)c->out[0]->data)[i] = oct_twin_activated(c, OCT_TFL_BINARY_ACTIVATION,
-                                                           ((const float *)c->in[0]->data)[at_a[i]] *
-                                                               (1 / ((const float *)c->in[1]->data)[at_b[i]]));
-    return OCT_OK;
+    return each(c, by_reciprocal, err);
 }
 
 /* ---- along the last axis ---- */
