@@ -6,11 +6,13 @@
 SOURCE names where the networks of a file of lines come from: generated, torch, keras, trained. Given some, the table is written anew from them. --check writes
 nothing, and exits 1 where the page is not what the table gives (a test does so).
 """
-import csv
 import json
 import statistics
 import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))  # for pylib
+from pylib import table_file
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE, TABLE = ROOT / "docs/architectures.md", ROOT / "tests/accuracy/architectures.csv"
@@ -71,8 +73,7 @@ def failing(rows):
 
 
 def page():
-    with open(TABLE, newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = table_file.read(TABLE)
     weights = {(r["source"], r["name"]): int(r["weights"]) for r in rows if r["scheme"] == "float" and r["weights"]}
     rows = [r for r in rows if (r["source"], r["name"]) in weights]
     found = "\n".join(f"- {source}: {what}" for source, what in SOURCES.items() if any(r["source"] == source for r in rows))
@@ -128,10 +129,7 @@ def main():
             return 1
         return 0
     if given:
-        with open(TABLE, "w", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(collected(given))
+        table_file.write(TABLE, FIELDS, collected(given))
     PAGE.write_text(page())
     return 0
 

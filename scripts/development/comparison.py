@@ -5,11 +5,13 @@
 
 --check writes nothing, and exits 1 where the page is not what the tables give (a test does so).
 """
-import csv
 import math
 import statistics
 import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))  # for pylib
+from pylib import table_file
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs/comparison.md"
@@ -26,8 +28,7 @@ RUNNERS = {"ort-static": "ONNX Runtime, static", "ort-dynamic": "ONNX Runtime, d
 
 
 def read(path):
-    with open(ROOT / path, newline="") as file:
-        return list(csv.DictReader(file))
+    return table_file.read(ROOT / path)
 
 
 def table(head, lines):

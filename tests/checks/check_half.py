@@ -9,7 +9,6 @@ the smallest over several outputs: ours, in our runtime against float; ort, the 
 same, between the two. Each result must pass the ONNX checker. Exit: 0 all well, 1 some failed.
 """
 import argparse
-import csv
 import json
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 import onnx
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
-from pylib import peer, tool, zoo
+from pylib import peer, table_file, tool, zoo
 from pylib.judge import sqnr
 from pylib.samples import open_samples
 
@@ -56,14 +55,9 @@ def check(name, args, work):
 def write(rows):
     """Replaces the lines of what was measured, in the order of the zoo."""
     done = {(r["model"], r["scheme"]) for r in rows}
-    if FILE.exists():
-        with open(FILE, newline="") as file:
-            rows = [r for r in csv.DictReader(file) if (r["model"], r["scheme"]) not in done] + rows
+    rows = [r for r in table_file.read(FILE) if (r["model"], r["scheme"]) not in done] + rows
     place = list(zoo.MODELS)
-    with open(FILE, "w", newline="") as file:
-        out = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        out.writeheader()
-        out.writerows(sorted(rows, key=lambda r: (place.index(r["model"]), r["scheme"] == "bf16")))
+    table_file.write(FILE, FIELDS, sorted(rows, key=lambda r: (place.index(r["model"]), r["scheme"] == "bf16")))
 
 
 def main():

@@ -1,7 +1,5 @@
 """The files of tests/accuracy, and docs/methods.md made from them."""
-import csv
-
-from pylib import tasks, zoo
+from pylib import table_file, tasks, zoo
 
 FOLDER = zoo.ROOT / "tests/accuracy"
 PAGE = zoo.ROOT / "docs/methods.md"
@@ -11,11 +9,7 @@ FRACTIONS = {"mse", "spearman", "f1"}       # shown as they are; the rest in per
 
 
 def read(name):
-    path = FOLDER / name
-    if not path.exists():
-        return []
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
+    return table_file.read(FOLDER / name)
 
 
 def write(name, fields, lines, key):
@@ -23,10 +17,7 @@ def write(name, fields, lines, key):
     place = {model: i for i, model in enumerate(MODELS)}
     kept = {tuple(r[k] for k in key): r for r in lines if r["model"] in place}
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with open(FOLDER / name, "w", newline="") as file:
-        out = csv.DictWriter(file, fields, lineterminator="\n")
-        out.writeheader()
-        out.writerows(sorted(kept.values(), key=lambda r: (place[r["model"]], int(r.get("calib") or 0))))
+    table_file.write(FOLDER / name, fields, sorted(kept.values(), key=lambda r: (place[r["model"]], int(r.get("calib") or 0))))
 
 
 def best_exact(rows):

@@ -1,10 +1,9 @@
 """tests/accuracy/twins.csv and litert.csv, and the parts of docs/tflite.md that are made from them."""
-import csv
 import fcntl
 import hashlib
 import re
 
-from pylib import tool
+from pylib import table_file, tool
 
 FOLDER = tool.ROOT / "tests/accuracy"
 PAGE = tool.ROOT / "docs/tflite.md"
@@ -22,11 +21,7 @@ def twin_code():
 
 
 def read(name):
-    path = FOLDER / name
-    if not path.exists():
-        return []
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
+    return table_file.read(FOLDER / name)
 
 
 def write(name, fields, lines, key):
@@ -35,10 +30,7 @@ def write(name, fields, lines, key):
         fcntl.flock(lock, fcntl.LOCK_EX)
         every = {tuple(r[k] for k in key): r for r in read(name)}
         every |= {tuple(str(r[k]) for k in key): r for r in lines}
-        with open(FOLDER / name, "w", newline="") as file:
-            out = csv.DictWriter(file, fields, lineterminator="\n")
-            out.writeheader()
-            out.writerows(every.values())
+        table_file.write(FOLDER / name, fields, every.values())
 
 
 def table(head, lines):

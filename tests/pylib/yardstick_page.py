@@ -1,6 +1,7 @@
 """What scripts/yardstick has measured, as a file with a row for each model and tool, and as a page."""
-import csv
 import re
+
+from pylib import table_file
 
 FIELDS = ("model", "source", "metric", "samples", "float", "float_bytes", "tool", "value", "drop", "low", "high", "bytes", "integer", "in_float", "seconds", "peak_mb", "failed", "warned",
           "against", "against_drop", "against_low", "against_high", "calibration", "published", "command", "by", "cpu", "day")
@@ -11,10 +12,7 @@ PLAIN = ("mse", "spearman", "pearson", "mrr", "sqnr", "psnr", "cosine", "kl", "p
 
 
 def read(path):
-    if not path.exists():
-        return []
-    with open(path, newline="", encoding="utf-8") as file:
-        return [dict.fromkeys(FIELDS, "") | r for r in csv.DictReader(file)]
+    return [dict.fromkeys(FIELDS, "") | r for r in table_file.read(path)]
 
 
 def merged(old, new):
@@ -32,10 +30,7 @@ def merged(old, new):
 
 
 def write(path, rows):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        out = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        out.writeheader()
-        out.writerows(rows)
+    table_file.write(path, FIELDS, rows)
 
 
 def number(text, metric, sign=""):
