@@ -1,10 +1,10 @@
 /* lib/kernels/math.h -- elementary functions with the same bits on every machine.
  *
- * Plain C with explicit fmaf and no branches on the data, so that compilers vectorise loops over them;
- * compiled once per instruction set (lib/kernels/elem), every version does the same IEEE operations in
- * the same order. libm's versions differ between CPUs: nothing that reaches a result may use them
- * (sqrtf, fabsf, floorf, ceilf, rintf, fmaf are exact and fine). NaN in gives NaN out; overflow gives
- * infinity; results go down to denormals. Coefficients: tests/generate/fit_math.py.
+ * Plain C with explicit fmaf and no branches on the data, so that compilers vectorise loops over them (but for math.c
+ * and math_double.c); compiled once per instruction set (lib/kernels/elem), every version does the same IEEE operations
+ * in the same order. libm's versions differ between CPUs: nothing that reaches a result may use them (sqrtf, fabsf,
+ * floorf, ceilf, rintf, fmaf are exact and fine). NaN in gives NaN out; overflow gives infinity; results go down to
+ * denormals. Coefficients: tests/generate/fit_math.py.
  *
  * Largest error against higher precision, in units of the last place (tests/check/check_elem.c asserts it):
  *   expf 1.1   expm1f 1.6   logf 1.0   log1pf 1.7   tanhf 2.5   sigmoidf 2.3   erff 1.5   softplusf 2.0
@@ -15,6 +15,7 @@
 #define OCT_KERNELS_MATH_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 static inline int32_t oct_bits_of(float x)
@@ -316,7 +317,190 @@ static inline double oct_log(double x)
     return x < 0.0 ? (double)NAN : y;
 }
 
-/* x to the y with C's special cases; y = 2 and y = 3 are x*x and x*x*x. */
+/* exp(x) - 1, accurate near zero. */
+static inline double oct_expm1(double x)
+{
+    double c = x < 710.0 ? x : 710.0; /* infinity; and -1 at the other end */
+    c = c > -40.0 ? c : -40.0;
+    int64_t k;
+    double q = oct_exp_reduce_d(c, &k);
+    double s = oct_double_of((int64_t)((uint64_t)(k - 1 + 1023) << 52)); /* half the scale: k reaches 1024 */
+    double y = 2.0 * fma(s, q, s - 0.5);
+    y = x == 0.0 ? x : y;
+    return x != x ? x : y;
+}
+
+static inline double oct_log1p(double x)
+{
+    double u = 1.0 + x;
+    double y = oct_log(u) + (x - (u - 1.0)) / u; /* what rounding u took away */
+    y = u == 1.0 || x == (double)INFINITY ? x : y;
+    return x == -1.0 ? -(double)INFINITY : y;
+}
+
+/* Of |x| <= 700. */
+static inline double oct_sinh_small(double x)
+{
+    double e = oct_expm1(fabs(x));
+    return copysign(0.5 * (e + e / (e + 1.0)), x);
+}
+static inline double oct_cosh_small(double x)
+{
+    double e = oct_exp(fabs(x));
+    return 0.5 * (e + 1.0 / e);
+}
+
+/* Beyond 200 both are infinite as floats. */
+static inline float oct_sinhf(float x)
+{
+    return (float)oct_sinh_small((double)(x > 200.0f ? 200.0f : x < -200.0f ? -200.0f : x));
+}
+static inline float oct_coshf(float x)
+{
+    return (float)oct_cosh_small((double)(x > 200.0f ? 200.0f : x < -200.0f ? -200.0f : x));
+}
+
+static inline double oct_tanh(double x)
+{
+    double a = fabs(x), e = oct_expm1(a > 20.0 ? 40.0 : 2.0 * a);
+    return copysign(e / (e + 2.0), x);
+}
+
+static inline double oct_asinh(double x)
+{
+    double a = fabs(x);
+    double far = oct_log(a) + 0x1.62e42fefa39efp-1; /* log 2 */
+    double near = oct_log1p(a + a * a / (1.0 + sqrt(fma(a, a, 1.0))));
+    return copysign(a > 0x1p28 ? far : near, x);
+}
+
+static inline double oct_acosh(double x)
+{
+    double t = x - 1.0;
+    double far = oct_log(x) + 0x1.62e42fefa39efp-1, near = oct_log1p(t + sqrt(fma(t, t, 2.0 * t)));
+    double y = x > 0x1p28 ? far : near;
+    return t < 0.0 ? (double)NAN : y;
+}
+
+static inline double oct_atanh(double x)
+{
+    double a = fabs(x), y = 0.5 * oct_log1p(2.0 * a / (1.0 - a));
+    return copysign(a > 1.0 ? (double)NAN : y, x);
+}
+
+static inline double oct_atan(double x)
+{
+    double a = fabs(x);
+    bool far = a > 0x1.3504f333f9de6p+1, mid = a > 0x1.a827999fcef32p-2; /* sqrt 2 + 1, sqrt 2 - 1 */
+    double r = (far ? -1.0 : mid ? a - 1.0 : a) / (far ? a : mid ? a + 1.0 : 1.0);
+    double base = far ? 0x1.921fb54442d18p+0 : mid ? 0x1.921fb54442d18p-1 : 0.0; /* pi / 2, pi / 4 */
+    double z = r * r, p = 0x1.f77330bfd1c34p-7;
+    p = fma(p, z, -0x1.13afe81e72ae3p-5);
+    p = fma(p, z, 0x1.719c771131ef7p-5);
+    p = fma(p, z, -0x1.abac913fa0ac5p-5);
+    p = fma(p, z, 0x1.e17a0f62543c6p-5);
+    p = fma(p, z, -0x1.110ce83ae061dp-4);
+    p = fma(p, z, 0x1.3b137729edb3ap-4);
+    p = fma(p, z, -0x1.745d152eb7041p-4);
+    p = fma(p, z, 0x1.c71c71bb1bb09p-4);
+    p = fma(p, z, -0x1.249249247ef86p-3);
+    p = fma(p, z, 0x1.99999999997dap-3);
+    p = fma(p, z, -0x1.5555555555555p-2);
+    return copysign(base + fma(r * z, p, r), x);
+}
+
+static inline double oct_asin(double x)
+{
+    return oct_atan(x / sqrt((1.0 - x) * (1.0 + x))); /* beyond 1: NaN from the root */
+}
+
+static inline double oct_acos(double x)
+{
+    return 2.0 * oct_atan(sqrt((1.0 - x) / (1.0 + x)));
+}
+
+/* x to the y; 0 <= x < infinity (but -0), y finite. The product's error, some 1e-15 of a result's logarithm below 90,
+ * stays far below half a float's unit. */
+static inline float oct_powf_small(float x, float y)
+{
+    float r = (float)oct_exp((double)y * oct_log((double)x));
+    r = y == 0.5f ? sqrtf(x) : r;
+    r = y == 2.0f ? x * x : r;
+    r = y == 3.0f ? x * x * x : r;
+    return y == 0.0f ? 1.0f : r;
+}
+
+/* |x| = q pi/2 + r, |r| <= pi/4, of |x| < OCT_TURN_SMALL; returns r. Of q the lowest two bits hold. */
+#define OCT_TURN_SMALL 0x1p23f
+static inline double oct_turn_reduce(float x, int64_t *q)
+{
+    double a = (double)oct_absf(x), t = a * 0x1.45f306dc9c883p-1 + OCT_ROUND_MAGIC_D, n = t - OCT_ROUND_MAGIC_D;
+    *q = oct_bits_of_double(t);
+    return fma(-n, 0x1.1a62633145c07p-54, fma(-n, 0x1.921fb54442d18p+0, a));
+}
+
+static inline double oct_turn_sin_poly(double r)
+{
+    double z = r * r, s = -0x1.a94dfe9b07253p-26;
+    s = fma(s, z, 0x1.71d738f7b8caap-19);
+    s = fma(s, z, -0x1.a019f8dc08a1ep-13);
+    s = fma(s, z, 0x1.1111110c472d9p-7);
+    s = fma(s, z, -0x1.5555555551ef5p-3);
+    return fma(r * z, s, r);
+}
+static inline double oct_turn_cos_poly(double r)
+{
+    double z = r * r, c = -0x1.2461571722115p-22;
+    c = fma(c, z, 0x1.a012649aeb5ffp-16);
+    c = fma(c, z, -0x1.6c16bb02cfb57p-10);
+    c = fma(c, z, 0x1.5555555237481p-5);
+    return fma(z * z, c, fma(z, -0.5, 1.0));
+}
+
+/* y with its sign flipped where bit 1 of q is set. */
+static inline double oct_turn_sign(double y, int64_t q)
+{
+    return oct_double_of((int64_t)((uint64_t)oct_bits_of_double(y) ^ ((uint64_t)q & 2) << 62));
+}
+
+/* Of what oct_turn_reduce gives for x. They are odd or even: the sign of x, -0's too, is taken as a bit. */
+static inline float oct_turn_sin(float x, double r, int64_t q)
+{
+    double s = oct_turn_sin_poly(r), c = oct_turn_cos_poly(r);
+    return oct_with_sign(1.0f, x) * (float)oct_turn_sign(q & 1 ? c : s, q);
+}
+static inline float oct_turn_cos(double r, int64_t q)
+{
+    double s = oct_turn_sin_poly(r), c = oct_turn_cos_poly(r);
+    return (float)oct_turn_sign(q & 1 ? s : c, q + 1);
+}
+static inline float oct_turn_tan(float x, double r, int64_t q)
+{
+    double s = oct_turn_sin_poly(r), c = oct_turn_cos_poly(r);
+    return oct_with_sign(1.0f, x) * (float)((q & 1 ? -c : s) / (q & 1 ? s : c));
+}
+
+/* |x| < OCT_TURN_SMALL, without branches. */
+static inline float oct_sinf_small(float x)
+{
+    int64_t q;
+    double r = oct_turn_reduce(x, &q);
+    return oct_turn_sin(x, r, q);
+}
+static inline float oct_cosf_small(float x)
+{
+    int64_t q;
+    double r = oct_turn_reduce(x, &q);
+    return oct_turn_cos(r, q);
+}
+static inline float oct_tanf_small(float x)
+{
+    int64_t q;
+    double r = oct_turn_reduce(x, &q);
+    return oct_turn_tan(x, r, q);
+}
+
+/* x to the y with C's special cases; y = 2 and y = 3 are x*x and x*x*x, y = 0.5 the root. */
 float oct_powf(float x, float y);
 /* Radians; any finite argument (exact reduction). Infinity gives NaN. */
 float oct_sinf(float x);
@@ -324,20 +508,11 @@ float oct_cosf(float x);
 float oct_tanf(float x);
 
 /* The same of double, and others; a float function is the double one, rounded. NaN outside the domain. */
-double oct_expm1(double x);
-double oct_log1p(double x);
 double oct_sinh(double x);
 double oct_cosh(double x);
-double oct_tanh(double x);
-double oct_asinh(double x);
-double oct_acosh(double x);
-double oct_atanh(double x);
 double oct_sin(double x);
 double oct_cos(double x);
 double oct_tan(double x);
-double oct_asin(double x);
-double oct_acos(double x);
-double oct_atan(double x);
 double oct_erf(double x);
 
 #endif

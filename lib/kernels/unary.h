@@ -40,7 +40,7 @@ typedef enum oct_unary_op {
     OCT_UNARY_CEIL,
     OCT_UNARY_ROUND,  /* half to even                                    */
     OCT_UNARY_SHRINK, /* x < -a ? x + b : x > a ? x - b : 0              */
-    OCT_UNARY_SIN,    /* trigonometric and hyperbolic ones and POW are not vectorised */
+    OCT_UNARY_SIN,
     OCT_UNARY_COS,
     OCT_UNARY_TAN,
     OCT_UNARY_ASIN,

@@ -208,6 +208,8 @@ static void check_special(oct_check *t)
         judge_special(t, "atan", x, 0, (float)oct_atan((double)x), atanf(x));
         judge_special(t, "sinh", x, 0, (float)oct_sinh((double)x), sinhf(x));
         judge_special(t, "cosh", x, 0, (float)oct_cosh((double)x), coshf(x));
+        judge_special(t, "sinhf", x, 0, oct_sinhf(x), sinhf(x));
+        judge_special(t, "coshf", x, 0, oct_coshf(x), coshf(x));
         judge_special(t, "asinh", x, 0, (float)oct_asinh((double)x), asinhf(x));
         judge_special(t, "acosh", x, 0, (float)oct_acosh((double)x), acoshf(x));
         judge_special(t, "atanh", x, 0, (float)oct_atanh((double)x), atanhf(x));

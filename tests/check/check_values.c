@@ -3,6 +3,7 @@
 #include "check.h"
 #include "kernels/elem/table.h"
 #include "kernels/layout.h"
+#include "kernels/math.h"
 #include "kernels/rnn.h"
 
 #include <float.h>
@@ -119,6 +120,54 @@ static void values_unary(oct_check *t)
         oct_check_wrong(t, oct_unary_value(&f, NAN) == oct_unary_value(&f, NAN) && op != OCT_UNARY_COUNT,
                         "unary %d of NaN is a number", op);
     }
+}
+
+/* Blocks of arguments that short forms hold for, blocks that they do not, and mixed ones: every element as by itself,
+ * and as libm has it. */
+static void values_rare(oct_check *t)
+{
+    enum { N = 1500 };
+    static const float rare[] = { NAN,         INFINITY, -INFINITY, 0.0f,  -0.0f, 1e-40f, -1e-40f, 8388607.5f,
+                                  -8388608.0f, 1e22f,    FLT_MAX,   -1.0f, 1.0f,  -3.0f,  0.5f };
+    static const float powers[] = { 0.5f, -0.5f, 0.75f, 1.0f, 3.0f, 2.0f, 0.0f, -0.0f, -1.0f, 2.5f, INFINITY, NAN };
+    static const struct {
+        oct_unary_op op;
+        float (*f)(float);
+    } turns[] = { { OCT_UNARY_SIN, sinf }, { OCT_UNARY_COS, cosf }, { OCT_UNARY_TAN, tanf } };
+    float *x = floats(t, N), *y = floats(t, N), *p = floats(t, N);
+    for (size_t i = 0; i < N; i++) {
+        x[i] = (float)oct_check_below(t, 1 << 20) * 0x1p-12f;
+        p[i] = (float)oct_check_below(t, 100) * 0.125f - 6.0f;
+        if (i >= 600 && i % 7 == 0) {
+            x[i] = rare[oct_check_below(t, OCT_COUNT(rare))];
+            p[i] = powers[oct_check_below(t, OCT_COUNT(powers))];
+        }
+    }
+    for (size_t k = 0; k < OCT_COUNT(turns); k++) {
+        const oct_unary f = { turns[k].op, 0, 0 };
+        oct_unary_f32(NULL, &f, x, y, N);
+        for (size_t i = 0; i < N; i++) {
+            const float want = turns[k].f(x[i]), one = oct_unary_value(&f, x[i]);
+            oct_check_wrong(t,
+                            y[i] == y[i] ? memcmp(&y[i], &one, 4) != 0 || !(fabsf(y[i] - want) <= 2e-7f * fabsf(want))
+                                         : want == want,
+                            "unary %d of %g: %g, want %g", f.op, (double)x[i], (double)y[i], (double)want);
+        }
+    }
+    for (size_t k = 0; k <= OCT_COUNT(powers); k++) {
+        const bool one = k < OCT_COUNT(powers);
+        oct_binary_f32(NULL, OCT_BINARY_POW, x, 1, one ? powers + k : p, !one, y, N);
+        for (size_t i = 0; i < N; i++) {
+            const float e = one ? powers[k] : p[i], want = powf(x[i], e), own = oct_powf(x[i], e);
+            oct_check_wrong(t,
+                            y[i] == y[i]
+                                ? memcmp(&y[i], &own, 4) != 0 ||
+                                      (y[i] != want && !(fabsf(y[i] - want) <= 2e-7f * fabsf(want) + 0x1p-149f))
+                                : want == want,
+                            "%g to the %g: %g, want %g", (double)x[i], (double)e, (double)y[i], (double)want);
+        }
+    }
+    oct_check_release(t);
 }
 
 /* ------------------------------------------------------------------ broadcasting */
@@ -856,6 +905,7 @@ static void values_resize(oct_check *t)
 void check_values(oct_check *t)
 {
     values_unary(t);
+    values_rare(t);
     values_collapse(t);
     values_binary(t);
     values_reduce(t);

@@ -34,6 +34,26 @@ static inline float nan_min(float a, float x)
     return ((x < a) | (x != x)) ? x : a;
 }
 
+/* Whether the bits of every x[i * stride], after `mask`, are below `limit`: functions of floats have short forms for
+ * most arguments. A block has few enough elements that one other argument does not slow many. */
+enum { OCT_SCREEN_BLOCK = 256 };
+static inline bool all_below(const float *x, ptrdiff_t stride, size_t n, uint32_t mask, float limit)
+{
+    uint32_t most = 0;
+    if (stride == 1) {
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t b = (uint32_t)oct_bits_of(x[i]) & mask;
+            most = b > most ? b : most;
+        }
+    } else {
+        for (ptrdiff_t i = 0; i < (stride == 0 ? 1 : (ptrdiff_t)n); i++) {
+            const uint32_t b = (uint32_t)oct_bits_of(x[i * stride]) & mask;
+            most = b > most ? b : most;
+        }
+    }
+    return most < (uint32_t)oct_bits_of(limit);
+}
+
 /* Round to the range of quantized values: v is clamped to [lo, hi] (NaN to lo), then rounded half to even. */
 static inline int32_t round_clamped(float v, float lo, float hi)
 {

@@ -51,9 +51,8 @@ float oct_powf(float x, float y)
     float root;
     if (y == 0.75f && three_quarters(x, &root))
         return root;
-    /* The product's error, some 1e-15 of a result's logarithm below 90, stays far below half a float's unit. */
-    double r = oct_exp((double)y * oct_log((double)oct_absf(x)));
-    return flip ? -(float)r : (float)r;
+    const float r = oct_powf_small(oct_absf(x), y);
+    return flip ? -r : r;
 }
 
 /* 2 / pi as bits behind the point, for arguments whose quadrant doubles cannot tell. */
@@ -62,7 +61,7 @@ static const uint32_t two_over_pi[] = { 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0
 
 /* x = q pi/2 + r, |r| <= pi/4; returns r. x = m * 2^e >= 2^23, m of 24 bits. Of x * 2/pi only the bits below 4
  * matter, so the words of 2/pi whose products are multiples of 4 are skipped; four words leave an error below 2^-63. */
-static double reduce_large(float x, int *q)
+static double reduce_large(float x, int64_t *q)
 {
     const uint32_t b = (uint32_t)oct_bits_of(x);
     const int e = (int)(b >> 23) - 150; /* 0..104 */
@@ -74,68 +73,39 @@ static double reduce_large(float x, int *q)
     high = high << shift | (shift ? low >> (64 - shift) : 0);
     low <<= shift;
     const uint64_t frac = high << 32 | low >> 32;
-    *q = (int)((high >> 32) + (frac >> 63)) & 3; /* to the nearest quadrant */
+    *q = (int64_t)((high >> 32) + (frac >> 63)); /* to the nearest quadrant */
     return (double)(int64_t)frac * 0x1p-64 * 0x1.921fb54442d18p+0;
 }
 
-static double reduce(float x, int *q)
+static double reduce(float x, int64_t *q)
 {
-    float a = oct_absf(x);
-    if (a >= 0x1p23f)
-        return reduce_large(a, q);
-    double n = rint((double)a * 0x1.45f306dc9c883p-1);
-    *q = (int)n & 3;
-    double r = fma(-n, 0x1.921fb54442d18p+0, (double)a);
-    return fma(-n, 0x1.1a62633145c07p-54, r);
-}
-
-static double sin_poly(double r)
-{
-    double z = r * r, s = -0x1.a94dfe9b07253p-26;
-    s = fma(s, z, 0x1.71d738f7b8caap-19);
-    s = fma(s, z, -0x1.a019f8dc08a1ep-13);
-    s = fma(s, z, 0x1.1111110c472d9p-7);
-    s = fma(s, z, -0x1.5555555551ef5p-3);
-    return fma(r * z, s, r);
-}
-
-static double cos_poly(double r)
-{
-    double z = r * r, c = -0x1.2461571722115p-22;
-    c = fma(c, z, 0x1.a012649aeb5ffp-16);
-    c = fma(c, z, -0x1.6c16bb02cfb57p-10);
-    c = fma(c, z, 0x1.5555555237481p-5);
-    return fma(z * z, c, fma(z, -0.5, 1.0));
+    const float a = oct_absf(x);
+    return a < OCT_TURN_SMALL ? oct_turn_reduce(a, q) : reduce_large(a, q);
 }
 
 float oct_sinf(float x)
 {
     if (!(oct_absf(x) < INFINITY))
         return x - x;
-    if (x == 0.0f)
-        return x;
-    int q;
-    double r = reduce(x, &q), y = q & 1 ? cos_poly(r) : sin_poly(r);
-    return (float)((q >= 2) != (x < 0.0f) ? -y : y);
+    int64_t q;
+    const double r = reduce(x, &q);
+    return oct_turn_sin(x, r, q);
 }
 
 float oct_cosf(float x)
 {
     if (!(oct_absf(x) < INFINITY))
         return x - x;
-    int q;
-    double r = reduce(x, &q), y = q & 1 ? sin_poly(r) : cos_poly(r);
-    return (float)(q == 1 || q == 2 ? -y : y);
+    int64_t q;
+    const double r = reduce(x, &q);
+    return oct_turn_cos(r, q);
 }
 
 float oct_tanf(float x)
 {
     if (!(oct_absf(x) < INFINITY))
         return x - x;
-    if (x == 0.0f)
-        return x;
-    int q;
-    double r = reduce(x, &q), s = sin_poly(r), c = cos_poly(r);
-    double y = q & 1 ? -c / s : s / c;
-    return (float)(x < 0.0f ? -y : y);
+    int64_t q;
+    const double r = reduce(x, &q);
+    return oct_turn_tan(x, r, q);
 }

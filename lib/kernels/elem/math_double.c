@@ -6,115 +6,19 @@
 #define PI_2 0x1.921fb54442d18p+0
 #define PI_2_TAIL 0x1.1a62633145c07p-54
 #define PI_2_REST -0x1.f1976b7ed8fbcp-110
-#define PI_4 0x1.921fb54442d18p-1
-#define LN_2 0x1.62e42fefa39efp-1
 
-/* ------------------------------------------------------------------ exponentials */
-
-double oct_expm1(double x)
-{
-    if (!(x < 710.0))
-        return x != x ? x : (double)INFINITY;
-    if (x < -40.0)
-        return -1.0;
-    int64_t k;
-    double q = oct_exp_reduce_d(x, &k);
-    double s = oct_double_of((int64_t)((uint64_t)(k - 1 + 1023) << 52)); /* half the scale: k reaches 1024 */
-    double y = 2.0 * fma(s, q, s - 0.5);
-    return x == 0.0 ? x : y;
-}
-
-double oct_log1p(double x)
-{
-    if (!(x > -1.0))
-        return x == -1.0 ? -(double)INFINITY : (double)NAN;
-    double u = 1.0 + x;
-    if (u == 1.0 || x == (double)INFINITY)
-        return x;
-    return oct_log(u) + (x - (u - 1.0)) / u; /* what rounding u took away */
-}
+/* ------------------------------------------------------------------ hyperbolic functions */
 
 double oct_sinh(double x)
 {
-    double a = fabs(x), y;
-    if (a > 700.0) { /* exp alone would overflow too early */
-        double e = oct_exp(0.5 * a);
-        y = 0.5 * e * e;
-    } else {
-        double e = oct_expm1(a);
-        y = 0.5 * (e + e / (e + 1.0));
-    }
-    return copysign(y, x);
+    const double e = oct_exp(0.5 * fabs(x)); /* of x alone it would overflow too early */
+    return fabs(x) > 700.0 ? copysign(0.5 * e * e, x) : oct_sinh_small(x);
 }
 
 double oct_cosh(double x)
 {
-    double a = fabs(x), e = oct_exp(a > 700.0 ? 0.5 * a : a);
-    return a > 700.0 ? 0.5 * e * e : 0.5 * (e + 1.0 / e);
-}
-
-double oct_tanh(double x)
-{
-    double e = oct_expm1(fabs(x) < 20.0 ? 2.0 * fabs(x) : x != x ? x : 40.0);
-    return copysign(e / (e + 2.0), x);
-}
-
-double oct_asinh(double x)
-{
-    double a = fabs(x);
-    double y = a > 0x1p28 ? oct_log(a) + LN_2 : oct_log1p(a + a * a / (1.0 + sqrt(fma(a, a, 1.0))));
-    return copysign(y, x);
-}
-
-double oct_acosh(double x)
-{
-    if (x > 0x1p28)
-        return oct_log(x) + LN_2;
-    double t = x - 1.0;
-    return t < 0.0 ? (double)NAN : oct_log1p(t + sqrt(fma(t, t, 2.0 * t)));
-}
-
-double oct_atanh(double x)
-{
-    double a = fabs(x);
-    return copysign(a > 1.0 ? (double)NAN : 0.5 * oct_log1p(2.0 * a / (1.0 - a)), x);
-}
-
-/* ------------------------------------------------------------------ inverse trigonometric functions */
-
-double oct_atan(double x)
-{
-    double a = fabs(x), r = a, base = 0.0;
-    if (a > 0x1.3504f333f9de6p+1) { /* 1 + sqrt 2 */
-        r = -1.0 / a;
-        base = PI_2;
-    } else if (a > 0x1.a827999fcef32p-2) { /* sqrt 2 - 1 */
-        r = (a - 1.0) / (a + 1.0);
-        base = PI_4;
-    }
-    double z = r * r, p = 0x1.f77330bfd1c34p-7;
-    p = fma(p, z, -0x1.13afe81e72ae3p-5);
-    p = fma(p, z, 0x1.719c771131ef7p-5);
-    p = fma(p, z, -0x1.abac913fa0ac5p-5);
-    p = fma(p, z, 0x1.e17a0f62543c6p-5);
-    p = fma(p, z, -0x1.110ce83ae061dp-4);
-    p = fma(p, z, 0x1.3b137729edb3ap-4);
-    p = fma(p, z, -0x1.745d152eb7041p-4);
-    p = fma(p, z, 0x1.c71c71bb1bb09p-4);
-    p = fma(p, z, -0x1.249249247ef86p-3);
-    p = fma(p, z, 0x1.99999999997dap-3);
-    p = fma(p, z, -0x1.5555555555555p-2);
-    return copysign(base + fma(r * z, p, r), x);
-}
-
-double oct_asin(double x)
-{
-    return oct_atan(x / sqrt((1.0 - x) * (1.0 + x))); /* beyond 1: NaN from the root */
-}
-
-double oct_acos(double x)
-{
-    return 2.0 * oct_atan(sqrt((1.0 - x) / (1.0 + x)));
+    const double e = oct_exp(0.5 * fabs(x));
+    return fabs(x) > 700.0 ? 0.5 * e * e : oct_cosh_small(x);
 }
 
 /* ------------------------------------------------------------------ trigonometric functions */

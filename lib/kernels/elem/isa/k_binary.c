@@ -51,14 +51,28 @@ MAP2(min, min2(p, q))
 MAP2(max, max2(p, q))
 MAP2(prelu, p < 0.0f ? p * q : p)
 
+MAP2(cube, p *p *q) /* of p and p */
+MAP2(root, ((void)q, sqrtf(p)))
+MAP2(pow_small, oct_powf_small(p, q))
+MAP2(pow_any, oct_powf(p, q))
+
 static void map2_pow(const float *a, ptrdiff_t sa, const float *b, ptrdiff_t sb, float *y, ptrdiff_t sy, size_t n)
 {
-    if (sb == 0 && *b == 2.0f) {
-        map2_mul(a, sa, a, sa, y, sy, n);
+    const float one = sb == 0 ? *b : 1.0f;
+    if (one == 2.0f || one == 3.0f) {
+        (one == 2.0f ? map2_mul : map2_cube)(a, sa, a, sa, y, sy, n);
         return;
     }
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++)
-        y[i * sy] = oct_powf(a[i * sa], b[i * sb]);
+    float same[OCT_SCREEN_BLOCK]; /* compilers would make a loop for every special exponent, and vectorise none */
+    for (size_t i = 0; sb == 0 && i < OCT_SCREEN_BLOCK; i++)
+        same[i] = one;
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i += OCT_SCREEN_BLOCK) {
+        const size_t left = n - (size_t)i, k = left < OCT_SCREEN_BLOCK ? left : OCT_SCREEN_BLOCK;
+        const float *p = a + i * sa, *q = sb == 0 ? same : b + i * sb;
+        const ptrdiff_t sq = sb == 0 ? 1 : sb;
+        const bool small = all_below(p, sa, k, 0xffffffffu, INFINITY) && all_below(q, sq, k, 0x7fffffffu, INFINITY);
+        (!small ? map2_pow_any : one == 0.5f ? map2_root : map2_pow_small)(p, sa, q, sq, y + i * sy, sy, k);
+    }
 }
 
 static void (*const maps[OCT_BINARY_COUNT])(const float *, ptrdiff_t, const float *, ptrdiff_t, float *, ptrdiff_t,

@@ -43,6 +43,15 @@ static inline float shrink(float x, float lambda, float bias)
     return x != x ? x : y;
 }
 
+#define TURN(name)                                                                  \
+    static void map_##name(const float *x, float *y, size_t n, float a, float b)    \
+    {                                                                               \
+        for (size_t i = 0; i < n; i += OCT_SCREEN_BLOCK) {                          \
+            const size_t k = n - i < OCT_SCREEN_BLOCK ? n - i : OCT_SCREEN_BLOCK;   \
+            const bool small = all_below(x + i, 1, k, 0x7fffffffu, OCT_TURN_SMALL); \
+            (small ? map_##name##_small : map_##name##_any)(x + i, y + i, k, a, b); \
+        }                                                                           \
+    }
 #define MAP(name, expr)                                                          \
     static void map_##name(const float *x, float *y, size_t n, float a, float b) \
     {                                                                            \
@@ -85,20 +94,30 @@ MAP(sign, sign(v))
 MAP(floor, floorf(v))
 MAP(ceil, ceilf(v))
 MAP(round, rintf(v))
-MAP(sin, oct_sinf(v))
-MAP(cos, oct_cosf(v))
-MAP(tan, oct_tanf(v))
+MAP(sin_small, oct_sinf_small(v))
+MAP(sin_any, oct_sinf(v))
+TURN(sin)
+MAP(cos_small, oct_cosf_small(v))
+MAP(cos_any, oct_cosf(v))
+TURN(cos)
+MAP(tan_small, oct_tanf_small(v))
+MAP(tan_any, oct_tanf(v))
+TURN(tan)
 MAP(shrink, shrink(v, a, b))
 MAP(asin, (float)oct_asin((double)v))
 MAP(acos, (float)oct_acos((double)v))
 MAP(atan, (float)oct_atan((double)v))
-MAP(sinh, (float)oct_sinh((double)v))
-MAP(cosh, (float)oct_cosh((double)v))
+MAP(sinh, oct_sinhf(v))
+MAP(cosh, oct_coshf(v))
 MAP(asinh, (float)oct_asinh((double)v))
 MAP(acosh, (float)oct_acosh((double)v))
 MAP(atanh, (float)oct_atanh((double)v))
-MAP(pow, oct_powf(v, a))
 MAP(scale, fmaf(v, a, b))
+
+static void map_pow(const float *x, float *y, size_t n, float a, float b)
+{
+    K(binary)(OCT_BINARY_POW, x, 1, &a, 0, y, 1, n);
+}
 
 static void (*const maps[OCT_UNARY_COUNT])(const float *, float *, size_t, float, float) = {
     [OCT_UNARY_COPY] = map_copy,
