@@ -165,12 +165,20 @@ static void check_norms(oct_check *t, const oct_elem_table *ref, const oct_elem_
             fill(t, x, n * c);
             fill(t, g, n + c);
             fill(t, b, n + c);
-            ref->softmax_row(log, x, n, want);
-            k->softmax_row(log, x, n, got);
+            ref->softmax_rows(log, x, 1, n, want);
+            k->softmax_rows(log, x, 1, n, got);
             same_f32(t, want, got, n, "softmax", log);
-            ref->softmax_scaled_row(x, n, 0.3f, log ? g : NULL, want);
-            k->softmax_scaled_row(x, n, 0.3f, log ? g : NULL, got);
+            ref->softmax_scaled_rows(x, 1, n, n, 0.3f, log ? g : NULL, 0, want);
+            k->softmax_scaled_rows(x, 1, n, n, 0.3f, log ? g : NULL, 0, got);
             same_f32(t, want, got, n, "scaled softmax", log);
+            for (size_t r = 0; r < c; r++) /* rows together, as each by itself */
+                ref->softmax_rows(log, x + r * n, 1, n, want + r * n);
+            k->softmax_rows(log, x, c, n, got);
+            same_f32(t, want, got, n * c, "softmax of rows", log);
+            for (size_t r = 0; r < c; r++)
+                ref->softmax_scaled_rows(x + r * n, 1, n, n, 0.3f, log ? g + r : NULL, 0, want + r * n);
+            k->softmax_scaled_rows(x, c, n, n, 0.3f, log ? g : NULL, 1, got);
+            same_f32(t, want, got, n * c, "scaled softmax of rows", log);
             ref->softmax_cols(log, x, n, c, c, want);
             k->softmax_cols(log, x, n, c, c, got);
             same_f32(t, want, got, n * c, "softmax columns", log);

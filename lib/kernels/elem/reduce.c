@@ -63,12 +63,12 @@ bool oct_min_max_f32(const float *x, size_t n, float *lo, float *hi)
 static void softmax_tile(void *arg, size_t begin, size_t end, size_t thread)
 {
     const reduce_job *j = arg;
+    if (j->inner == 1) {
+        j->k->softmax_rows(j->op, j->x + begin * j->n, end - begin, j->n, j->y + begin * j->n);
+        return;
+    }
     for (size_t i = begin; i < end; i++) {
         const size_t o = i / j->blocks, c = i % j->blocks * COLS, at = o * j->n * j->inner + c;
-        if (j->inner == 1) {
-            j->k->softmax_row(j->op, j->x + i * j->n, j->n, j->y + i * j->n);
-            continue;
-        }
         const size_t cols = j->inner - c < COLS ? j->inner - c : COLS;
         j->k->softmax_cols(j->op, j->x + at, j->n, j->inner, cols, j->y + at);
     }
@@ -118,9 +118,8 @@ typedef struct scaled_job {
 static void scaled_tile(void *arg, size_t begin, size_t end, size_t thread)
 {
     const scaled_job *j = arg;
-    for (size_t i = begin; i < end; i++)
-        j->k->softmax_scaled_row(j->x + i * j->ld, j->n, j->scale, j->bias ? j->bias + i * j->step : NULL,
-                                 j->y + i * j->ld);
+    j->k->softmax_scaled_rows(j->x + begin * j->ld, end - begin, j->n, j->ld, j->scale,
+                              j->bias ? j->bias + begin * j->step : NULL, j->step, j->y + begin * j->ld);
 }
 
 void oct_softmax_scaled_f32(oct_pool *pool, const float *x, size_t rows, size_t n, size_t ld, float scale,

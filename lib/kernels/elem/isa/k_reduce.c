@@ -200,22 +200,23 @@ static void exp_minus(const float *x, size_t n, float m, float *y)
         y[i] = exp_negative(x[i] - m);
 }
 
-static float sum_exp(const float *x, size_t n, float m)
+static void row_exp(float acc[LANES], const float *x, size_t n, float m)
 {
-    float acc[LANES] = { 0 }, e[CHUNK];
+    float e[CHUNK];
     for (size_t i = 0; i < n; i += CHUNK) {
         size_t k = n - i < CHUNK ? n - i : CHUNK;
         exp_minus(x + i, k, m, e);
         row_sum(acc, e, k);
     }
-    return tree(OCT_REDUCE_SUM, acc);
 }
 
 void K(reduce_row)(oct_reduce_op op, const float *x, size_t n, float *y)
 {
     if (op == OCT_REDUCE_LOG_SUM_EXP) {
         const float m = row_reduce(OCT_REDUCE_MAX, x, n);
-        *y = log_sum(m, sum_exp(x, n, finite_or_zero(m)));
+        float acc[LANES] = { 0 };
+        row_exp(acc, x, n, finite_or_zero(m));
+        *y = log_sum(m, tree_sum(acc));
         return;
     }
     *y = finish(op, row_reduce(op, x, n), n);
@@ -295,45 +296,78 @@ void K(min_max)(const float *x, size_t n, float *lo, float *hi, bool *nan)
     *nan = seen != 0;
 }
 
-/* m: the largest of x. */
-static void softmax_from(const float *x, size_t n, float m, float *y)
+/* Short rows go through each step together: a row's own steps wait for each other. */
+enum { GROUP = 8, GROUP_ROW = 1024 };
+
+static size_t group_of(size_t n)
 {
-    exp_minus(x, n, m, y);
-    const float rate = 1.0f / row_reduce(OCT_REDUCE_SUM, y, n);
-    OCT_EACH
-    for (size_t i = 0; i < n; i++)
-        y[i] = y[i] * rate;
+    return n <= GROUP_ROW ? GROUP : 1;
 }
 
-void K(softmax_row)(bool log, const float *x, size_t n, float *y)
+/* Up to GROUP rows, ld apart; `masked`: zeros where nothing is above -inf. */
+static void softmax_group(bool log, bool masked, const float *x, size_t rows, size_t n, size_t ld, float *y)
 {
-    float m = row_reduce(OCT_REDUCE_MAX, x, n);
-    if (!log) {
-        softmax_from(x, n, m, y);
-        return;
+    float acc[GROUP][LANES], m[GROUP], s[GROUP];
+    fill(acc[0], rows * LANES, -INFINITY);
+    for (size_t r = 0; r < rows; r++)
+        row_max(acc[r], x + r * ld, n);
+    for (size_t r = 0; r < rows; r++)
+        m[r] = tree_max(acc[r]);
+    fill(acc[0], rows * LANES, 0.0f);
+    for (size_t r = 0; r < rows; r++)
+        if (log) {
+            row_exp(acc[r], x + r * ld, n, m[r]);
+        } else {
+            exp_minus(x + r * ld, n, m[r], y + r * ld);
+            row_sum(acc[r], y + r * ld, n);
+        }
+    for (size_t r = 0; r < rows; r++)
+        s[r] = tree_sum(acc[r]);
+    for (size_t r = 0; r < rows; r++) {
+        const float most = m[r], sum = log ? oct_logf(s[r]) : 1.0f / s[r], *from = x + r * ld;
+        float *to = y + r * ld;
+        if (masked && most == -INFINITY) {
+            fill(to, n, 0.0f);
+        } else if (log) {
+            OCT_EACH
+            for (size_t i = 0; i < n; i++)
+                to[i] = from[i] - most - sum;
+        } else {
+            OCT_EACH
+            for (size_t i = 0; i < n; i++)
+                to[i] = to[i] * sum;
+        }
     }
-    float s = oct_logf(sum_exp(x, n, m));
-    OCT_EACH
-    for (size_t i = 0; i < n; i++)
-        y[i] = x[i] - m - s;
 }
 
-void K(softmax_scaled_row)(const float *x, size_t n, float scale, const float *bias, float *y)
+void K(softmax_rows)(bool log, const float *x, size_t rows, size_t n, float *y)
 {
-    if (bias) {
-        OCT_EACH
-        for (size_t i = 0; i < n; i++)
-            y[i] = fmaf(x[i], scale, bias[i]);
-    } else {
-        OCT_EACH
-        for (size_t i = 0; i < n; i++)
-            y[i] = x[i] * scale;
+    const size_t group = group_of(n);
+    for (size_t r = 0; r < rows; r += group)
+        softmax_group(log, false, x + r * n, rows - r < group ? rows - r : group, n, n, y + r * n);
+}
+
+void K(softmax_scaled_rows)(const float *x, size_t rows, size_t n, size_t ld, float scale, const float *bias,
+                            size_t step, float *y)
+{
+    const size_t group = group_of(n);
+    for (size_t r = 0; r < rows; r += group) {
+        const size_t k = rows - r < group ? rows - r : group;
+        for (size_t j = r; j < r + k; j++) {
+            const float *from = x + j * ld, *add = bias ? bias + j * step : NULL;
+            float *to = y + j * ld;
+            if (add) {
+                OCT_EACH
+                for (size_t i = 0; i < n; i++)
+                    to[i] = fmaf(from[i], scale, add[i]);
+            } else {
+                OCT_EACH
+                for (size_t i = 0; i < n; i++)
+                    to[i] = from[i] * scale;
+            }
+        }
+        softmax_group(false, bias != NULL, y + r * ld, k, n, ld, y + r * ld);
     }
-    const float m = row_reduce(OCT_REDUCE_MAX, y, n);
-    if (bias && m == -INFINITY)
-        fill(y, n, 0.0f);
-    else
-        softmax_from(y, n, m, y);
 }
 
 /* ------------------------------------------------------------------ columns */
