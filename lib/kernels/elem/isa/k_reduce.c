@@ -101,6 +101,14 @@ static inline float finish(oct_reduce_op op, float v, size_t n)
     } while (0)
 #define VMAX(a, p) VSELECT(a, p, (p > a) | (p != p))
 #define VMIN(a, p) VSELECT(a, p, (p < a) | (p != p))
+/* Without care for NaN of p: it is left out. */
+#if defined(__AVX2__)
+#define VMORE(a, p) a = (v8)_mm256_max_ps((__m256)p, (__m256)a)
+#define VLESS(a, p) a = (v8)_mm256_min_ps((__m256)p, (__m256)a)
+#else
+#define VMORE(a, p) VSELECT(a, p, p > a)
+#define VLESS(a, p) VSELECT(a, p, p < a)
+#endif
 #if defined(__AVX2__) && defined(__FMA__)
 #define VSQUARE(a, p) a = (v8)_mm256_fmadd_ps((__m256)p, (__m256)p, (__m256)a)
 #else
@@ -112,8 +120,33 @@ ROW(sum, take_sum, VADD)
 ROW(square, take_square, VSQUARE)
 ROW(abs, take_abs, VABS)
 ROW(prod, take_prod, VMUL)
-ROW(max, nan_max, VMAX)
-ROW(min, nan_min, VMIN)
+
+/* NaN is looked for beside the lanes, which then wait for one instruction. */
+#define ROW_BOUND(name, take, vstep)                                   \
+    static void row_##name(float acc[LANES], const float *x, size_t n) \
+    {                                                                  \
+        v8 a, b, p, q;                                                 \
+        m8 bad = { 0 }, worse = { 0 };                                 \
+        LOAD8(a, acc);                                                 \
+        LOAD8(b, acc + 8);                                             \
+        size_t i = 0;                                                  \
+        for (; i + LANES <= n; i += LANES) {                           \
+            LOAD8(p, x + i);                                           \
+            LOAD8(q, x + i + 8);                                       \
+            vstep(a, p);                                               \
+            vstep(b, q);                                               \
+            bad |= p != p;                                             \
+            worse |= q != q;                                           \
+        }                                                              \
+        a = (v8)((m8)a | bad); /* all bits set: NaN */                 \
+        b = (v8)((m8)b | worse);                                       \
+        memcpy(acc, &a, sizeof a);                                     \
+        memcpy(acc + 8, &b, sizeof b);                                 \
+        for (size_t l = 0; i + l < n; l++)                             \
+            acc[l] = take(acc[l], x[i + l]);                           \
+    }
+ROW_BOUND(max, nan_max, VMORE)
+ROW_BOUND(min, nan_min, VLESS)
 
 /* One copy for each op; lanes that have been joined are carried along. */
 #if defined(__clang__)
@@ -272,10 +305,10 @@ void K(min_max)(const float *x, size_t n, float *lo, float *hi, bool *nan)
     for (; i + LANES <= n; i += LANES) {
         LOAD8(p, x + i);
         LOAD8(q, x + i + 8);
-        VSELECT(a0, p, p < a0);
-        VSELECT(a1, q, q < a1);
-        VSELECT(b0, p, p > b0);
-        VSELECT(b1, q, q > b1);
+        VLESS(a0, p);
+        VLESS(a1, q);
+        VMORE(b0, p);
+        VMORE(b1, q);
         bad |= (p != p) | (q != q);
     }
     memcpy(a, &a0, sizeof a0);
