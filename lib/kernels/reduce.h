@@ -55,6 +55,17 @@ typedef struct oct_layer_norm {
 void oct_layer_norm_f32(oct_pool *pool, const oct_layer_norm *p, const float *x, float *y, float *mean_out,
                         float *rstd_out);
 
+/* Group normalisation of f32[rows][each][inner]: as layer normalisation of each row, but with mean and variance in
+ * double. gamma and beta are of the `groups * each` channels, or with `shared` of the groups; a row's group is row %
+ * groups. */
+typedef struct oct_group_norm {
+    size_t rows, groups, each, inner;
+    float eps;
+    const float *gamma, *beta;
+    bool shared;
+} oct_group_norm;
+void oct_group_norm_f32(oct_pool *pool, const oct_group_norm *p, const float *x, float *y);
+
 /* Channels-last instance norm: x f32[n][hw][c], mean and variance over hw per (n, c); gamma, beta f32[c]; scratch f32[2
  * * c] per image (n * 2 * c in all). y may be x. */
 void oct_instance_norm_nhwc_f32(oct_pool *pool, const float *x, size_t n, size_t hw, size_t c, float eps,

@@ -191,6 +191,15 @@ static void check_norms(oct_check *t, const oct_elem_table *ref, const oct_elem_
             ref->norm_row_const(x, n, a, 1.5f, 0.25f, want);
             k->norm_row_const(x, n, a, 1.5f, 0.25f, got);
             same_f32(t, want, got, n, "norm with constants", log);
+            double wide[2], got_wide[2];
+            ref->moments(x, n, wide);
+            k->moments(x, n, got_wide);
+            for (int j = 0; j < 2; j++)
+                wide[j] = wide[j] == wide[j] ? wide[j] : 0, got_wide[j] = got_wide[j] == got_wide[j] ? got_wide[j] : 0;
+            same(t, wide, got_wide, 2, sizeof wide[0], "moments", log);
+            ref->norm_wide(x, n, wide[0], a[1], 1.5f, 0.25f, want);
+            k->norm_wide(x, n, wide[0], a[1], 1.5f, 0.25f, got);
+            same_f32(t, want, got, n, "norm in double", log);
             float *mw = floats(t, 2 * c), *mg = floats(t, 2 * c);
             ref->norm_cols_stats(x, n, c, c, 1e-5f, mw, mw + c);
             k->norm_cols_stats(x, n, c, c, 1e-5f, mg, mg + c);

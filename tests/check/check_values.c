@@ -481,6 +481,37 @@ static void values_norm(oct_check *t)
     }
 }
 
+static void values_groups(oct_check *t)
+{
+    static double want[2 * 4 * 5 * 300];
+    for (int round = 0; round < 40; round++) {
+        const size_t n = 1 + oct_check_below(t, 2), groups = 1 + oct_check_below(t, 4),
+                     each = 1 + oct_check_below(t, 5), hw = 1 + oct_check_below(t, 300), row = each * hw,
+                     all = n * groups * row;
+        float *x = floats(t, all), *y = floats(t, all), *z = floats(t, all);
+        float *g = floats(t, groups * each), *b = floats(t, groups * each);
+        const oct_group_norm p = { n * groups, groups, each, hw, 1e-5f, g, b, round % 2 };
+        oct_fill_f32(t, x, all);
+        oct_fill_f32(t, g, groups * each);
+        oct_fill_f32(t, b, groups * each);
+        for (size_t i = 0; i < all; i++) {
+            const float *v = x + i / row * row;
+            const size_t at = round % 2 ? i / row % groups : i / hw % (groups * each);
+            double mean = 0, var = 0;
+            for (size_t k = 0; k < row; k++)
+                mean += (double)v[k] / (double)row;
+            for (size_t k = 0; k < row; k++)
+                var += ((double)v[k] - mean) * ((double)v[k] - mean) / (double)row;
+            want[i] = ((double)x[i] - mean) / sqrt(var + (double)p.eps) * (double)g[at] + (double)b[at];
+        }
+        oct_group_norm_f32(NULL, &p, x, y);
+        oct_group_norm_f32(t->pool, &p, x, z);
+        near(t, y, want, all, 1e-6, 1e-6, "group norm");
+        oct_check_same(t, y, z, all * sizeof *y, 4, "group norm with threads");
+        oct_check_release(t);
+    }
+}
+
 /* ------------------------------------------------------------------ integers */
 
 static int32_t saturate(double v, int32_t lo, int32_t hi)
@@ -915,6 +946,7 @@ void check_values(oct_check *t)
     values_scaled_softmax(t);
     values_lstm(t);
     values_norm(t);
+    values_groups(t);
     values_quantize(t);
     values_column_qparams(t);
     values_blocks(t);

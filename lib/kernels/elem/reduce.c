@@ -3,6 +3,8 @@
 
 #include "kernels/elem/table.h"
 
+#include <math.h>
+
 #define WORK 16384 /* elements a tile should hold */
 #define COLS 64    /* columns of one item where the reduced dimension is not the last */
 
@@ -164,6 +166,36 @@ void oct_layer_norm_f32(oct_pool *pool, const oct_layer_norm *p, const float *x,
 {
     norm_job j = { oct_elem(), p, x, y, mean_out, rstd_out };
     oct_pool_for(pool, p->rows, tile_of(4 * p->n), norm_tile, &j);
+}
+
+typedef struct group_job {
+    const oct_elem_table *k;
+    const oct_group_norm *p;
+    const float *x;
+    float *y;
+} group_job;
+
+static void group_tile(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const group_job *j = arg;
+    const oct_group_norm *p = j->p;
+    const size_t n = p->each * p->inner;
+    for (size_t i = begin; i < end; i++) {
+        const size_t group = i % p->groups;
+        double moments[2];
+        j->k->moments(j->x + i * n, n, moments);
+        const float rate = 1.0f / sqrtf((float)moments[1] + p->eps);
+        for (size_t c = 0; c < p->each; c++) {
+            const size_t at = p->shared ? group : group * p->each + c, from = i * n + c * p->inner;
+            j->k->norm_wide(j->x + from, p->inner, moments[0], rate, p->gamma[at], p->beta[at], j->y + from);
+        }
+    }
+}
+
+void oct_group_norm_f32(oct_pool *pool, const oct_group_norm *p, const float *x, float *y)
+{
+    group_job j = { oct_elem(), p, x, y };
+    oct_pool_for(pool, p->rows, tile_of(4 * p->each * p->inner), group_tile, &j);
 }
 
 typedef struct instance_job {

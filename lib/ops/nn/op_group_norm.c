@@ -1,5 +1,6 @@
 /* lib/ops/nn/op_group_norm.c -- normalizations over groups and axes: GroupNormalization, MeanVarianceNormalization,
- * LpNormalization. Sums are double, in the order of the elements. */
+ * LpNormalization. Sums are double. */
+#include "kernels/reduce.h"
 #include "ops/core/args.h"
 
 #include <math.h>
@@ -28,46 +29,48 @@ static oct_status group_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     return OCT_OK;
 }
 
-/* What a record runs is written once for each type. */
-#define MOMENTS(real)                                                               \
-    static void moments_##real(const real *x, int64_t n, double *mean, double *var) \
-    {                                                                               \
-        double sum = 0, square = 0;                                                 \
-        for (int64_t i = 0; i < n; i++)                                             \
-            sum += (double)x[i];                                                    \
-        *mean = sum / (double)n;                                                    \
-        for (int64_t i = 0; i < n; i++)                                             \
-            square += ((double)x[i] - *mean) * ((double)x[i] - *mean);              \
-        *var = square / (double)n;                                                  \
+static void groups_double(const oct_step *s, const oct_group_norm *p)
+{
+    const double *from = s->in[0]->data, *gamma = s->in[1]->data, *beta = s->in[2]->data;
+    double *to = s->out[0]->data;
+    const size_t n = p->each * p->inner;
+    for (size_t k = 0; k < p->rows; k++, from += n, to += n) {
+        double mean = 0, var = 0;
+        for (size_t i = 0; i < n; i++)
+            mean += from[i];
+        mean /= (double)n;
+        for (size_t i = 0; i < n; i++)
+            var += (from[i] - mean) * (from[i] - mean);
+        const double rate = 1.0 / sqrt(var / (double)n + (double)p->eps);
+        for (size_t i = 0; i < n; i++) {
+            const size_t group = k % p->groups, at = p->shared ? group : group * p->each + i / p->inner;
+            to[i] = fma((from[i] - mean) * rate, gamma[at], beta[at]);
+        }
     }
-
-#define GROUPS(real, root, chain)                                                          \
-    MOMENTS(real)                                                                          \
-    static void groups_##real(const oct_step *s, int64_t groups)                           \
-    {                                                                                      \
-        const oct_operand *x = s->in[0];                                                   \
-        const int64_t c = x->dims[1], each = c / groups, hw = x->count / x->dims[0] / c;   \
-        const real *from = x->data, *gamma = s->in[1]->data, *beta = s->in[2]->data;       \
-        real *to = s->out[0]->data, eps = (real)oct_node_float(s->node, "epsilon", 1e-5f); \
-        const int64_t size = each * hw;                                                    \
-        for (int64_t k = 0; k < x->dims[0] * groups; k++, from += size, to += size) {      \
-            double mean, var;                                                              \
-            moments_##real(from, size, &mean, &var);                                       \
-            const real rate = (real)1 / root((real)var + eps);                             \
-            for (int64_t i = 0; i < size; i++) {                                           \
-                int64_t at = s->opset < 21 ? k % groups : k % groups * each + i / hw;      \
-                to[i] = chain((real)((double)from[i] - mean) * rate, gamma[at], beta[at]); \
-            }                                                                              \
-        }                                                                                  \
-    }
-GROUPS(float, sqrtf, fmaf)
-GROUPS(double, sqrt, fma)
+}
 
 static oct_status group_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
-    const int64_t groups = oct_node_int(s->node, "num_groups", 1);
-    if (s->in[0]->count > 0)
-        (s->in[0]->dtype == OCT_F64 ? groups_double : groups_float)(s, groups);
+    const oct_operand *x = s->in[0];
+    if (x->count == 0)
+        return OCT_OK;
+    const size_t n = (size_t)x->dims[0], c = (size_t)x->dims[1],
+                 groups = (size_t)oct_node_int(s->node, "num_groups", 1);
+    oct_group_norm p = {
+        .rows = n * groups,
+        .groups = groups,
+        .each = c / groups,
+        .inner = (size_t)x->count / n / c,
+        .eps = oct_node_float(s->node, "epsilon", 1e-5f),
+        .shared = s->opset < 21,
+    };
+    if (x->dtype == OCT_F64) {
+        groups_double(s, &p);
+        return OCT_OK;
+    }
+    p.gamma = s->in[1]->data;
+    p.beta = s->in[2]->data;
+    oct_group_norm_f32(r->pool, &p, x->data, s->out[0]->data);
     return OCT_OK;
 }
 

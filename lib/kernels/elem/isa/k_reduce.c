@@ -289,6 +289,35 @@ void K(squared_error)(const float *x, const float *y, size_t n, double *sum)
     *sum = (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
 }
 
+/* The sum of x - mean, or of its squares, by sixteen lanes of double. */
+#define WIDE(name, expr)                                              \
+    static double name(const float *x, size_t n, const double mean)   \
+    {                                                                 \
+        d4 s[LANES / 4] = { { 0 } };                                  \
+        const size_t whole = n - n % LANES;                           \
+        for (size_t i = 0; i < whole; i += LANES)                     \
+            for (size_t k = 0; k < LANES / 4; k++) {                  \
+                d4 d;                                                 \
+                load_doubles(x + i + 4 * k, &d);                      \
+                d -= mean;                                            \
+                s[k] += (expr);                                       \
+            }                                                         \
+        for (size_t l = 0; l < n - whole; l++) {                      \
+            const double d = (double)x[whole + l] - mean;             \
+            s[l / 4][l % 4] += (expr);                                \
+        }                                                             \
+        const d4 quarter = (s[0] + s[2]) + (s[1] + s[3]);             \
+        return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]); \
+    }
+WIDE(wide_sum, d)
+WIDE(wide_squares, d *d)
+
+void K(moments)(const float *x, size_t n, double moments[2])
+{
+    moments[0] = wide_sum(x, n, 0.0) / (double)n;
+    moments[1] = wide_squares(x, n, moments[0]) / (double)n;
+}
+
 void K(min_max)(const float *x, size_t n, float *lo, float *hi, bool *nan)
 {
     float a[LANES], b[LANES];
@@ -593,6 +622,13 @@ void K(norm_row_const)(const float *x, size_t n, const float stats[2], float gam
     OCT_EACH
     for (size_t i = 0; i < n; i++)
         y[i] = fmaf((x[i] - mean) * r, gamma, beta);
+}
+
+void K(norm_wide)(const float *x, size_t n, double mean, float rate, float gamma, float beta, float *y)
+{
+    OCT_EACH
+    for (size_t i = 0; i < n; i++)
+        y[i] = fmaf((float)((double)x[i] - mean) * rate, gamma, beta);
 }
 
 static void norm_stats_block(const float *x, size_t n, size_t stride, size_t cols, float eps, float *mean, float *rstd)
