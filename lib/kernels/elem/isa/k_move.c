@@ -66,14 +66,20 @@ static inline void tile_uint32_t(const uint32_t *x, size_t xs, uint32_t *y, size
 TRANSPOSE_TILE(uint32_t)
 #endif
 
-/* Full tiles first in registers' reach, then the edges. */
+/* Full tiles first, along the side whose rows lie farther apart, so that lines of the cache are used up before others take their
+ * place; then the edges. */
 #define TRANSPOSE(type)                                                                                  \
     static void transpose_##type(const type *x, size_t xs, size_t rows, size_t cols, type *y, size_t ys) \
     {                                                                                                    \
         const size_t full_r = rows - rows % TILE, full_c = cols - cols % TILE;                           \
-        for (size_t r = 0; r < full_r; r += TILE)                                                        \
+        if (ys > xs)                                                                                     \
             for (size_t c = 0; c < full_c; c += TILE)                                                    \
-                tile_##type(x + r * xs + c, xs, y + c * ys + r, ys);                                     \
+                for (size_t r = 0; r < full_r; r += TILE)                                                \
+                    tile_##type(x + r * xs + c, xs, y + c * ys + r, ys);                                 \
+        else                                                                                             \
+            for (size_t r = 0; r < full_r; r += TILE)                                                    \
+                for (size_t c = 0; c < full_c; c += TILE)                                                \
+                    tile_##type(x + r * xs + c, xs, y + c * ys + r, ys);                                 \
         for (size_t c = 0; c < cols; c++)                                                                \
             for (size_t r = c < full_c ? full_r : 0; r < rows; r++)                                      \
                 y[c * ys + r] = x[r * xs + c];                                                           \
