@@ -201,9 +201,13 @@ static bool softmax_integer(const oct_step *s)
     static void pick_##real(const real *x, int64_t n, int64_t step, real *y) \
     {                                                                        \
         int64_t best = 0;                                                    \
+        real most = n > 0 ? *x : 0;                                          \
         for (int64_t i = 0; i < n; i++) {                                    \
-            best = x[i * step] > x[best * step] ? i : best;                  \
             y[i * step] = 0;                                                 \
+            if (x[i * step] > most) {                                        \
+                most = x[i * step];                                          \
+                best = i;                                                    \
+            }                                                                \
         }                                                                    \
         if (n > 0)                                                           \
             y[best * step] = 1;                                              \
