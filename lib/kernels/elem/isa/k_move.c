@@ -66,8 +66,8 @@ static inline void tile_uint32_t(const uint32_t *x, size_t xs, uint32_t *y, size
 TRANSPOSE_TILE(uint32_t)
 #endif
 
-/* Full tiles first, along the side whose rows lie farther apart, so that lines of the cache are used up before others take their
- * place; then the edges. */
+/* Full tiles first, along the side whose rows lie farther apart, so that lines of the cache are used up before others
+ * take their place; then the edges. */
 #define TRANSPOSE(type)                                                                                  \
     static void transpose_##type(const type *x, size_t xs, size_t rows, size_t cols, type *y, size_t ys) \
     {                                                                                                    \

@@ -153,7 +153,8 @@ MAX_POOL(max_pool_f32_row, float, -FLT_MAX, nan_max)
 MAX_POOL(max_pool_u8_row, uint8_t, 0, LARGER)
 MAX_POOL(max_pool_s8_row, int8_t, -128, LARGER)
 
-/* Channels whose sums stay in registers while the window is walked: two vectors of sixteen, which narrower sets split. */
+/* Channels whose sums stay in registers while the window is walked: two vectors of sixteen, which narrower sets split.
+ */
 #define AT_ONCE 32
 typedef float v16 __attribute__((vector_size(64)));
 
