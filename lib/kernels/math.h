@@ -172,7 +172,10 @@ static inline float oct_log1pf(float x)
 static inline float oct_tanhf(float x)
 {
     float a = oct_absf(x);
-    float t = oct_expm1f(2.0f * (a > 10.0f ? 10.0f : a)); /* NaN stays */
+    int32_t k;
+    float q = oct_exp_reduce(2.0f * (a > 10.0f ? 10.0f : a), &k); /* NaN stays */
+    float s = oct_pow2(k - 1);
+    float t = 2.0f * fmaf(s, q, s - 0.5f);
     return oct_with_sign(t / (t + 2.0f), x);
 }
 
@@ -184,21 +187,12 @@ static inline float oct_sigmoidf(float x)
     return x != x ? x : y;
 }
 
-/* The same bits with fewer steps: sigmoid of |x| <= 87; tanh of any x, whose NaN needs no care of its own. */
+/* Of |x| < 87 the same bits with fewer steps. */
 #define OCT_SIGMOID_SMALL 87.0f
 static inline float oct_sigmoidf_small(float x)
 {
     float z = oct_expf_small(-oct_absf(x));
     return (x < 0.0f ? z : 1.0f) / (1.0f + z);
-}
-static inline float oct_tanhf_quiet(float x)
-{
-    float a = oct_absf(x);
-    int32_t k;
-    float q = oct_exp_reduce(2.0f * (a > 10.0f ? 10.0f : a), &k); /* NaN stays */
-    float s = oct_pow2(k - 1);
-    float t = 2.0f * fmaf(s, q, s - 0.5f);
-    return oct_with_sign(t / (t + 2.0f), x);
 }
 
 static inline float oct_erff(float x)

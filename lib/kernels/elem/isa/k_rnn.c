@@ -1,17 +1,6 @@
 /* lib/kernels/elem/isa/k_rnn.c -- recurrent cells over a row, compiled once per instruction set. */
 #include "kernels/elem/isa.h"
 
-/* Whether no |x| is above `most`; NaN is. */
-static bool within(const float *x, size_t n, float most)
-{
-    int32_t top = 0;
-    for (size_t j = 0; j < n; j++) {
-        const int32_t a = oct_bits_of(oct_absf(x[j]));
-        top = a > top ? a : top;
-    }
-    return top <= oct_bits_of(most);
-}
-
 /* Two loops: as one, an iteration is a chain of operations so long that the next one waits for it. */
 #define LSTM(name, sigmoid, tanh)                                                                                  \
     static void name(const float *i, const float *o, const float *f, const float *g, size_t n, float *c, float *h) \
@@ -24,10 +13,11 @@ static bool within(const float *x, size_t n, float most)
             h[j] = sigmoid(o[j]) * tanh(c[j]);                                                                     \
     }
 LSTM(lstm_any, oct_sigmoidf, oct_tanhf)
-LSTM(lstm_small, oct_sigmoidf_small, oct_tanhf_quiet)
+LSTM(lstm_small, oct_sigmoidf_small, oct_tanhf)
 
 void K(lstm)(const float *gates, size_t n, float *c, float *h)
 {
-    (within(gates, 3 * n, OCT_SIGMOID_SMALL) ? lstm_small : lstm_any)(gates, gates + n, gates + 2 * n, gates + 3 * n, n,
-                                                                      c, h);
+    (all_below(gates, 1, 3 * n, 0x7fffffffu, OCT_SIGMOID_SMALL) ? lstm_small : lstm_any)(gates, gates + n,
+                                                                                         gates + 2 * n, gates + 3 * n,
+                                                                                         n, c, h);
 }

@@ -43,12 +43,13 @@ static inline float shrink(float x, float lambda, float bias)
     return x != x ? x : y;
 }
 
-#define TURN(name)                                                                  \
+/* Blocks of |x| below `limit` by the short form; the bits are the same. */
+#define SHORT(name, limit)                                                          \
     static void map_##name(const float *x, float *y, size_t n, float a, float b)    \
     {                                                                               \
         for (size_t i = 0; i < n; i += OCT_SCREEN_BLOCK) {                          \
             const size_t k = n - i < OCT_SCREEN_BLOCK ? n - i : OCT_SCREEN_BLOCK;   \
-            const bool small = all_below(x + i, 1, k, 0x7fffffffu, OCT_TURN_SMALL); \
+            const bool small = all_below(x + i, 1, k, 0x7fffffffu, limit);          \
             (small ? map_##name##_small : map_##name##_any)(x + i, y + i, k, a, b); \
         }                                                                           \
     }
@@ -66,7 +67,9 @@ MAP(relu, v < 0.0f ? 0.0f : v)
 MAP(clip, clip(v, a, b))
 MAP(leaky_relu, v < 0.0f ? a * v : v)
 MAP(thresholded_relu, ((v > a) | (v != v)) ? v : 0.0f)
-MAP(sigmoid, oct_sigmoidf(v))
+MAP(sigmoid_small, oct_sigmoidf_small(v))
+MAP(sigmoid_any, oct_sigmoidf(v))
+SHORT(sigmoid, OCT_SIGMOID_SMALL)
 MAP(hard_sigmoid, clip(fmaf(a, v, b), 0.0f, 1.0f))
 MAP(hard_swish, v *clip(fmaf(v, 0x1.555556p-3f, 0.5f), 0.0f, 1.0f))
 MAP(swish, v *oct_sigmoidf(a *v))
@@ -80,7 +83,9 @@ MAP(softsign, v / (1.0f + oct_absf(v)))
 MAP(erf, oct_erff(v))
 MAP(gelu, oct_geluf(v))
 MAP(gelu_tanh, gelu_tanh(v))
-MAP(exp, oct_expf(v))
+MAP(exp_small, oct_expf_small(v))
+MAP(exp_any, oct_expf(v))
+SHORT(exp, 87.0f)
 MAP(expm1, oct_expm1f(v))
 MAP(log, oct_logf(v))
 MAP(log1p, oct_log1pf(v))
@@ -96,13 +101,13 @@ MAP(ceil, ceilf(v))
 MAP(round, rintf(v))
 MAP(sin_small, oct_sinf_small(v))
 MAP(sin_any, oct_sinf(v))
-TURN(sin)
+SHORT(sin, OCT_TURN_SMALL)
 MAP(cos_small, oct_cosf_small(v))
 MAP(cos_any, oct_cosf(v))
-TURN(cos)
+SHORT(cos, OCT_TURN_SMALL)
 MAP(tan_small, oct_tanf_small(v))
 MAP(tan_any, oct_tanf(v))
-TURN(tan)
+SHORT(tan, OCT_TURN_SMALL)
 MAP(shrink, shrink(v, a, b))
 MAP(asin, (float)oct_asin((double)v))
 MAP(acos, (float)oct_acos((double)v))
