@@ -15,6 +15,8 @@ typedef enum oct_binary_op {
     OCT_BINARY_MAX, /* NaN when either is NaN */
     OCT_BINARY_POW,
     OCT_BINARY_PRELU, /* a < 0 ? a * b : a      */
+    OCT_BINARY_MOD,   /* with the sign of b      */
+    OCT_BINARY_FMOD,  /* with the sign of a      */
     OCT_BINARY_COUNT
 } oct_binary_op;
 

@@ -122,6 +122,21 @@ static void values_unary(oct_check *t)
     }
 }
 
+static float binary_ref(int op, float a, float b)
+{
+    switch (op) {
+    case OCT_BINARY_ADD: return a + b;
+    case OCT_BINARY_SUB: return a - b;
+    case OCT_BINARY_MUL: return a * b;
+    case OCT_BINARY_DIV: return a / b;
+    case OCT_BINARY_MIN: return a < b ? a : b;
+    case OCT_BINARY_MAX: return a > b ? a : b;
+    case OCT_BINARY_FMOD: return fmodf(a, b);
+    case OCT_BINARY_MOD: return fmodf(a, b) != 0 && signbit(a) != signbit(b) ? fmodf(a, b) + b : fmodf(a, b);
+    default: return a < 0 ? a * b : a;
+    }
+}
+
 /* Blocks of arguments that short forms hold for, blocks that they do not, and mixed ones: every element as by itself,
  * and as libm has it. */
 static void values_rare(oct_check *t)
@@ -136,7 +151,7 @@ static void values_rare(oct_check *t)
     } turns[] = { { OCT_UNARY_SIN, sinf }, { OCT_UNARY_COS, cosf }, { OCT_UNARY_TAN, tanf } };
     float *x = floats(t, N), *y = floats(t, N), *p = floats(t, N);
     for (size_t i = 0; i < N; i++) {
-        x[i] = (float)oct_check_below(t, 1 << 20) * 0x1p-12f;
+        x[i] = ((float)oct_check_below(t, 1 << 20) - (i % 256 < 64 ? 0x1p19f : 0)) * 0x1p-12f;
         p[i] = (float)oct_check_below(t, 100) * 0.125f - 6.0f;
         if (i >= 600 && i % 7 == 0) {
             x[i] = rare[oct_check_below(t, OCT_COUNT(rare))];
@@ -167,23 +182,20 @@ static void values_rare(oct_check *t)
                             "%g to the %g: %g, want %g", (double)x[i], (double)e, (double)y[i], (double)want);
         }
     }
+    static const float divisors[] = { 0.5f, -0.3f, 1e-30f, 1e-45f, 7.0f, 3e38f, INFINITY, 0.0f, NAN };
+    for (size_t k = 0; k < OCT_COUNT(divisors); k++)
+        for (int sign = 0; sign < 2; sign++) {
+            oct_binary_f32(NULL, sign ? OCT_BINARY_MOD : OCT_BINARY_FMOD, x, 1, divisors + k, 0, y, N);
+            for (size_t i = 0; i < N; i++) {
+                const float want = binary_ref(sign ? OCT_BINARY_MOD : OCT_BINARY_FMOD, x[i], divisors[k]);
+                oct_check_wrong(t, y[i] == y[i] ? memcmp(&y[i], &want, 4) != 0 : want == want, "%g mod %g: %g, want %g",
+                                (double)x[i], (double)divisors[k], (double)y[i], (double)want);
+            }
+        }
     oct_check_release(t);
 }
 
 /* ------------------------------------------------------------------ broadcasting */
-
-static float binary_ref(int op, float a, float b)
-{
-    switch (op) {
-    case OCT_BINARY_ADD: return a + b;
-    case OCT_BINARY_SUB: return a - b;
-    case OCT_BINARY_MUL: return a * b;
-    case OCT_BINARY_DIV: return a / b;
-    case OCT_BINARY_MIN: return a < b ? a : b;
-    case OCT_BINARY_MAX: return a > b ? a : b;
-    default: return a < 0 ? a * b : a;
-    }
-}
 
 static int64_t random_shape(oct_check *t, int64_t *d, int rank)
 {

@@ -25,7 +25,7 @@ static const struct {
     { "Max", MAX, OCT_BINARY_MAX },
     { "Pow", POW, OCT_BINARY_POW },
     { "PRelu", PRELU, OCT_BINARY_PRELU },
-    { "Mod", MOD, -1 },
+    { "Mod", MOD, OCT_BINARY_MOD },
     { "And", AND, -1 },
     { "Or", OR, -1 },
     { "Xor", XOR, -1 },
@@ -55,15 +55,6 @@ static kind kind_of(const char *type, const oct_node *n)
 }
 
 /* ------------------------------------------------------------------ scalars of each domain */
-
-static float float_of(kind k, float a, float b)
-{
-    if (k == MOD) { /* the sign of the divisor */
-        float r = fmodf(a, b);
-        return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : r;
-    }
-    return fmodf(a, b);
-}
 
 static double power(double a, double b)
 {
@@ -210,11 +201,8 @@ static void row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
     const void *a = oct_elem_load(w->a->dtype, w->a->data, o[1], st[1], n, &ba);
     const void *b = load_as(w->b, w->a, o[2], st[2], n, &bb, &raw);
     void *y = oct_elem_buffer(w->y->dtype, w->y->data, o[0], st[0], &by);
-    if (dom == OCT_DOM_F && w->f32 >= 0)
+    if (dom == OCT_DOM_F)
         oct_binary_f32(NULL, (oct_binary_op)w->f32, a, 1, b, 1, y, (size_t)n);
-    else if (dom == OCT_DOM_F)
-        for (int64_t i = 0; i < n; i++)
-            ((float *)y)[i] = float_of(w->k, ((const float *)a)[i], ((const float *)b)[i]);
     else if (dom == OCT_DOM_D)
         for (int64_t i = 0; i < n; i++)
             ((double *)y)[i] = double_of(w->k, ((const double *)a)[i], ((const double *)b)[i]);
@@ -341,10 +329,10 @@ static oct_status quantized_run(const oct_step *s, const oct_run *r)
 
 static oct_status binary_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
-    int at = find_kind(s->op->type);
     if (quantized_integer(s))
         return quantized_run(s, r);
-    compute(kind_of(s->op->type, s->node), kinds[at].f32, s->in[0], s->in[1], s->out[0], r);
+    const kind k = kind_of(s->op->type, s->node);
+    compute(k, k == FMOD ? OCT_BINARY_FMOD : kinds[find_kind(s->op->type)].f32, s->in[0], s->in[1], s->out[0], r);
     clamp_output(s, r);
     return OCT_OK;
 }

@@ -75,11 +75,46 @@ static void map2_pow(const float *a, ptrdiff_t sa, const float *b, ptrdiff_t sb,
     }
 }
 
+/* The remainder with a's sign, |a| < 2^52 |b| and b finite: the quotient, rounded, is right or one too large, and all
+ * else is exact in double. */
+static inline float fmod_small(float a, float b)
+{
+    const double x = fabs((double)a), m = fabs((double)b), r = fma(-floor(x / m), m, x);
+    return oct_with_sign((float)(r < 0.0 ? r + m : r), a);
+}
+
+/* The remainder with b's sign, from the one with a's. */
+static inline float floored(float r, float b)
+{
+    return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : r;
+}
+MAP2(fmod_small, fmod_small(p, q))
+MAP2(fmod_any, fmodf(p, q))
+MAP2(mod_small, floored(fmod_small(p, q), q))
+MAP2(mod_any, floored(fmodf(p, q), q))
+
+/* By one number in blocks, as powers. */
+#define MAP2_MOD(name)                                                                                            \
+    static void map2_##name(const float *a, ptrdiff_t sa, const float *b, ptrdiff_t sb, float *y, ptrdiff_t sy,   \
+                            size_t n)                                                                             \
+    {                                                                                                             \
+        const float m = oct_absf(*b), limit = m * 0x1p51f;                                                        \
+        const bool one = sb == 0 && m < INFINITY;                                                                 \
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i += OCT_SCREEN_BLOCK) {                                          \
+            const size_t left = n - (size_t)i, k = left < OCT_SCREEN_BLOCK ? left : OCT_SCREEN_BLOCK;             \
+            const bool small = one && all_below(a + i * sa, sa, k, 0x7fffffffu, limit);                           \
+            (small ? map2_##name##_small : map2_##name##_any)(a + i * sa, sa, b + i * sb, sb, y + i * sy, sy, k); \
+        }                                                                                                         \
+    }
+MAP2_MOD(fmod)
+MAP2_MOD(mod)
+
 static void (*const maps[OCT_BINARY_COUNT])(const float *, ptrdiff_t, const float *, ptrdiff_t, float *, ptrdiff_t,
                                             size_t) = {
-    [OCT_BINARY_ADD] = map2_add, [OCT_BINARY_SUB] = map2_sub,     [OCT_BINARY_MUL] = map2_mul,
-    [OCT_BINARY_DIV] = map2_div, [OCT_BINARY_MIN] = map2_min,     [OCT_BINARY_MAX] = map2_max,
-    [OCT_BINARY_POW] = map2_pow, [OCT_BINARY_PRELU] = map2_prelu,
+    [OCT_BINARY_ADD] = map2_add,   [OCT_BINARY_SUB] = map2_sub,     [OCT_BINARY_MUL] = map2_mul,
+    [OCT_BINARY_DIV] = map2_div,   [OCT_BINARY_MIN] = map2_min,     [OCT_BINARY_MAX] = map2_max,
+    [OCT_BINARY_POW] = map2_pow,   [OCT_BINARY_PRELU] = map2_prelu, [OCT_BINARY_MOD] = map2_mod,
+    [OCT_BINARY_FMOD] = map2_fmod,
 };
 
 void K(binary)(oct_binary_op op, const float *a, ptrdiff_t sa, const float *b, ptrdiff_t sb, float *y, ptrdiff_t sy,
