@@ -29,7 +29,8 @@ void oct_reduce_f32(oct_pool *pool, oct_reduce_op op, const float *x, size_t out
  * seen. */
 bool oct_min_max_f32(const float *x, size_t n, float *lo, float *hi);
 
-/* The sum of (x - y)^2 over f32[n], in the same order, in double. */
+/* The sum of x^2, or of (x - y)^2, over f32[n], in the same order, in double. */
+double oct_sum_squares_f32(const float *x, size_t n);
 double oct_squared_error_f32(const float *x, const float *y, size_t n);
 
 /* y = exp(x - max) / sum(exp(x - max)), or with `log` x - max - log(sum(...)), along n. y may be x. */

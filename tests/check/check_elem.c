@@ -212,6 +212,11 @@ static void check_norms(oct_check *t, const oct_elem_table *ref, const oct_elem_
             same_f32(t, want, got, n, "scale and shift", log);
             bool nan_a, nan_b;
             double e[2];
+            ref->sum_squares(x, n, &e[0]);
+            k->sum_squares(x, n, &e[1]);
+            for (int j = 0; j < 2; j++)
+                e[j] = e[j] == e[j] ? e[j] : 0;
+            same(t, &e[0], &e[1], 1, sizeof e[0], "sum of squares", log);
             ref->squared_error(x, x + n / 2, n / 2, &e[0]);
             k->squared_error(x, x + n / 2, n / 2, &e[1]);
             same(t, &e[0], &e[1], 1, sizeof e[0], "squared error", log);

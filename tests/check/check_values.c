@@ -321,14 +321,16 @@ static void values_squared_error(oct_check *t)
 {
     for (size_t n = 0; n < 300; n += 1 + n / 7) {
         float *x = floats(t, n), *y = floats(t, n);
-        double want = 0;
+        double want = 0, squares = 0;
         for (size_t i = 0; i < n; i++) {
             x[i] = (float)oct_check_below(t, 100000);
             y[i] = -(float)oct_check_below(t, 3000);
+            squares += (double)x[i] * (double)x[i];
             want += ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
         }
         const double got = oct_squared_error_f32(x, y, n);
         oct_check_wrong(t, got != want, "squared error of %zu: %g, not %g", n, got, want);
+        oct_check_wrong(t, oct_sum_squares_f32(x, n) != squares, "sum of %zu squares, not %g", n, squares);
         oct_check_release(t);
     }
 }

@@ -48,6 +48,13 @@ void oct_reduce_f32(oct_pool *pool, oct_reduce_op op, const float *x, size_t out
     oct_pool_for(pool, outer * j.blocks, tile_of(n * (inner < COLS ? inner : COLS)), reduce_tile, &j);
 }
 
+double oct_sum_squares_f32(const float *x, size_t n)
+{
+    double sum;
+    oct_elem()->sum_squares(x, n, &sum);
+    return sum;
+}
+
 double oct_squared_error_f32(const float *x, const float *y, size_t n)
 {
     double sum;

@@ -235,16 +235,23 @@ static oct_status lp_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     return float_only(s, err);
 }
 
-/* A zero norm gives zeros (LpNormalization-22). */
-#define SHORTEN(real)                                                                              \
-    static void shorten_##real(const real *x, int64_t n, int64_t step, bool square, real *y)       \
+#define LENGTH(real)                                                                               \
+    static double length_##real(const real *x, int64_t n, int64_t step, bool square)               \
     {                                                                                              \
         double sum = 0;                                                                            \
         for (int64_t i = 0; i < n; i++)                                                            \
             sum += square ? (double)x[i * step] * (double)x[i * step] : fabs((double)x[i * step]); \
-        const real norm = (real)(square ? sqrt(sum) : sum);                                        \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            y[i * step] = norm == 0 ? 0 : x[i * step] / norm;                                      \
+        return square ? sqrt(sum) : sum;                                                           \
+    }
+LENGTH(float)
+LENGTH(double)
+
+/* A zero norm gives zeros (LpNormalization-22). */
+#define SHORTEN(real)                                                                      \
+    static void shorten_##real(const real *x, int64_t n, int64_t step, real norm, real *y) \
+    {                                                                                      \
+        for (int64_t i = 0; i < n; i++)                                                    \
+            y[i * step] = norm == 0 ? 0 : x[i * step] / norm;                              \
     }
 SHORTEN(float)
 SHORTEN(double)
@@ -256,10 +263,15 @@ static oct_status lp_run(const oct_step *s, const oct_run *r, oct_err *err)
     OCT_TRY(along(s, &outer, &n, &inner, err));
     for (int64_t k = 0; k < outer * inner; k++) {
         const int64_t at = k / inner * n * inner + k % inner;
-        if (s->in[0]->dtype == OCT_F64)
-            shorten_double((const double *)s->in[0]->data + at, n, inner, square, (double *)s->out[0]->data + at);
-        else
-            shorten_float((const float *)s->in[0]->data + at, n, inner, square, (float *)s->out[0]->data + at);
+        if (s->in[0]->dtype == OCT_F64) {
+            const double *x = (const double *)s->in[0]->data + at;
+            shorten_double(x, n, inner, length_double(x, n, inner, square), (double *)s->out[0]->data + at);
+        } else {
+            const float *x = (const float *)s->in[0]->data + at;
+            const double norm =
+                square && inner == 1 ? sqrt(oct_sum_squares_f32(x, (size_t)n)) : length_float(x, n, inner, square);
+            shorten_float(x, n, inner, (float)norm, (float *)s->out[0]->data + at);
+        }
     }
     return OCT_OK;
 }

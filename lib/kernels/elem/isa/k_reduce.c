@@ -318,6 +318,11 @@ void K(moments)(const float *x, size_t n, double moments[2])
     moments[1] = wide_squares(x, n, moments[0]) / (double)n;
 }
 
+void K(sum_squares)(const float *x, size_t n, double *sum)
+{
+    *sum = wide_squares(x, n, 0.0);
+}
+
 void K(min_max)(const float *x, size_t n, float *lo, float *hi, bool *nan)
 {
     float a[LANES], b[LANES];
