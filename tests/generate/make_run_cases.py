@@ -201,11 +201,19 @@ def pools():
             own("MaxPool", 12, [x], [y], kernel_shape=kernel, strides=strides, dilations=dilations, pads=pad)
 
 
+def folds():
+    x = whole(1, 2, 2 * 1104, dtype=np.int8)
+    y = np.zeros((1, 1, 2, 1105), np.int8)
+    y[0, 0, :, :-1] += x[0, 0].reshape(2, 1104)
+    y[0, 0, :, 1:] += x[0, 1].reshape(2, 1104)
+    own("Col2Im", 18, [x, s64(2, 1105), s64(1, 2)], [y])
+
+
 if __name__ == "__main__":
     fam.family = "runs"
     fam.rng = np.random.default_rng(20261130)
     with np.errstate(invalid="ignore"):
-        for part in (cumulate, triangles, sort, extremes, tests, casts, pads, places, repeats, groups, pools):
+        for part in (cumulate, triangles, sort, extremes, tests, casts, pads, places, repeats, groups, pools, folds):
             part()
     for f in cases.files.values():
         f.close()

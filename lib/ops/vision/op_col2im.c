@@ -2,6 +2,7 @@
  * order of the block's elements. */
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
+#include "ops/core/nd.h"
 #include "ops/nn/window.h"
 
 #include <string.h>
@@ -73,47 +74,59 @@ typedef struct job {
     const oct_operand *x, *y;
 } job;
 
-/* Which column holds element `tap` of the block that covers a pixel; -1: none does. */
-static int64_t column_of(const fold *f, int64_t pixel, int64_t tap)
+#define ADD(type)                   \
+    for (int64_t i = 0; i < m; i++) \
+        ((type *)sum)[i] = ((const type *)t)[i] + ((const type *)v)[i];
+
+/* Adds n elements of x to n of y that lie `step` apart. */
+static void add_row(const job *j, int64_t from, int64_t to, int64_t step, int64_t n)
 {
-    int64_t at = 0, step = 1;
-    for (int i = f->n - 1; i >= 0; i--) {
-        int64_t pos = pixel % f->image[i] + f->pad[i] - tap % f->block[i] * f->dilation[i];
-        if (pos < 0 || pos % f->stride[i] != 0 || pos / f->stride[i] >= f->blocks[i])
-            return -1;
-        at += pos / f->stride[i] * step;
-        step *= f->blocks[i];
-        pixel /= f->image[i];
-        tap /= f->block[i];
+    const oct_operand *x = j->x, *y = j->y;
+    const oct_dom dom = oct_dom_of(y->dtype);
+    oct_chunk bv, bt, bs;
+    for (int64_t at = 0, m; at < n; at += m) {
+        m = n - at < OCT_ND_CHUNK ? n - at : OCT_ND_CHUNK;
+        const void *v = oct_elem_load(x->dtype, x->data, from + at, 1, m, &bv);
+        const void *t = oct_elem_load(y->dtype, y->data, to + at * step, step, m, &bt);
+        void *sum = oct_elem_buffer(y->dtype, y->data, to + at * step, step, &bs);
+        switch (dom) {
+        case OCT_DOM_F: ADD(float) break;
+        case OCT_DOM_D: ADD(double) break;
+        default: ADD(uint64_t) break;
+        }
+        oct_elem_store(y->dtype, y->data, to + at * step, step, m, dom, sum);
     }
-    return at;
 }
 
-#define ADD_UP(type, member)                                                                                      \
-    do {                                                                                                          \
-        type sum = 0;                                                                                             \
-        for (int64_t k = 0; k < f->taps; k++) {                                                                   \
-            int64_t at = column_of(f, pixel, k);                                                                  \
-            if (at >= 0)                                                                                          \
-                sum += *(const type *)oct_elem_load(j->x->dtype, j->x->data, base + k * f->count + at, 1, 1, &c); \
-        }                                                                                                         \
-        c.member[0] = sum;                                                                                        \
-    } while (0)
-
-static void fold_pixels(void *arg, size_t begin, size_t end, size_t thread)
+/* Element after element of the blocks, so that each pixel's sum is in their order, a row of blocks at a time. */
+static void fold_planes(void *arg, size_t begin, size_t end, size_t thread)
 {
     const job *j = arg;
     const fold *f = &j->f;
-    oct_dom dom = oct_dom_of(j->y->dtype);
-    oct_chunk c;
-    for (size_t i = begin; i < end; i++) {
-        int64_t pixel = (int64_t)i % f->pixels, base = (int64_t)i / f->pixels * f->taps * f->count;
-        switch (dom) {
-        case OCT_DOM_F: ADD_UP(float, f); break;
-        case OCT_DOM_D: ADD_UP(double, d); break;
-        default: ADD_UP(uint64_t, u); break;
+    const size_t size = oct_elem_size(j->y->dtype);
+    const int last = f->n - 1;
+    const int64_t length = f->blocks[last], rows = f->count / length, step = f->stride[last];
+    for (int64_t plane = (int64_t)begin; plane < (int64_t)end; plane++) {
+        memset((uint8_t *)j->y->data + (size_t)(plane * f->pixels) * size, 0, (size_t)f->pixels * size);
+        for (int64_t k = 0; k < f->taps * rows; k++) {
+            int64_t tap = k / rows, row = k % rows, at = plane * f->pixels, width = f->image[last];
+            const int64_t start = tap % f->block[last] * f->dilation[last] - f->pad[last],
+                          room = f->image[last] - start;
+            const int64_t first = start < 0 ? (step - 1 - start) / step : 0, fit = room > 0 ? (room - 1) / step + 1 : 0;
+            const int64_t n = (fit < length ? fit : length) - first;
+            bool inside = true;
+            tap /= f->block[last];
+            for (int i = last - 1; i >= 0; i--) {
+                const int64_t pos = row % f->blocks[i] * f->stride[i] + tap % f->block[i] * f->dilation[i] - f->pad[i];
+                inside &= pos >= 0 && pos < f->image[i];
+                at += pos * width;
+                width *= f->image[i];
+                row /= f->blocks[i];
+                tap /= f->block[i];
+            }
+            if (inside)
+                add_row(j, (plane * f->taps * rows + k) * length + first, at + start + first * step, step, n);
         }
-        oct_elem_store(j->y->dtype, j->y->data, (int64_t)i, 1, 1, dom, &c);
     }
 }
 
@@ -128,7 +141,7 @@ static oct_status col2im_run(const oct_step *s, const oct_run *r, oct_err *err)
     int64_t planes = j.y->dims[0] * j.y->dims[1];
     if (j.y->count != planes * j.f.pixels || j.x->count != planes * j.f.taps * j.f.count)
         return oct_fail(err, OCT_EMALFORMED, "the input does not have the blocks of this image");
-    oct_pool_for(r->pool, (size_t)j.y->count, 4096, fold_pixels, &j);
+    oct_pool_for(r->pool, (size_t)planes, 1, fold_planes, &j);
     return OCT_OK;
 }
 
@@ -137,4 +150,5 @@ const oct_op oct_op_col2im = {
     .infer = col2im_infer,
     .prepare = oct_elem_prepare,
     .run = col2im_run,
+    .widens = true,
 };
