@@ -60,6 +60,8 @@ def plain(x):
             raise TypeError("a masked array has values that are hidden; give x.filled(value) or x.compressed()")
         x = x.data
     x = np.asarray(x)
+    if x.dtype.kind == "O" and all(isinstance(one, str) for one in x.flat): # texts as ONNX Runtime takes them
+        x = x.astype(str)
     if x.dtype.hasobject:
         raise TypeError(f"arrays of type {x.dtype} cannot be given")
     return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
@@ -140,6 +142,11 @@ def _write(path, arrays):
     return str(path)
 
 
+def _without_label(one):
+    """What helps with a sample that a data set for training gives."""
+    return ": (one[0] for one in data) leaves its label out" if isinstance(one, (tuple, list)) and len(one) == 2 else ""
+
+
 # Of samples that come one after the other: so many, or so many bytes, may be without an end, which is said; more must be. Nor may they fill a disk.
 MANY, MANY_BYTES, MOST = 10_000, 4 << 30, 1_000_000
 
@@ -150,7 +157,7 @@ def _write_all(path, arrays, most=None):
     room, said = shutil.disk_usage(path.parent).free // 2, False
     for one in itertools.islice(arrays, most):
         if not isinstance(one, Mapping) and not is_array(one):
-            raise TypeError(f"samples are arrays, or dictionaries of arrays by the names of inputs; {type(one).__name__} is neither")
+            raise TypeError(f"samples are arrays, or dictionaries of arrays by the names of inputs; {type(one).__name__} is neither{_without_label(one)}")
         size += os.path.getsize(_write(path.with_name(f"{path.name}-{count:09}"), one))
         count += 1
         so_far = f"data has given {count:,} samples, {size / 1e6:,.0f} MB, and has not ended"
@@ -225,7 +232,7 @@ def giver(data, guard):
             elif n == 1 and is_array(one):
                 x = one
             else:
-                raise TypeError(f"sample {i} is {type(one).__name__}: give " + ("an array" if n == 1 else "a dictionary by the names of inputs"))
+                raise TypeError(f"sample {i} is {type(one).__name__}: give " + ("an array" if n == 1 else "a dictionary by the names of inputs") + _without_label(one))
             kept.append(held(x))
         for k, x in enumerate(kept):
             fill(slots[k], x)

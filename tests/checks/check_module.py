@@ -221,6 +221,18 @@ assert sorted(set(rows.asked)) == list(range(64))
 for data, kind in (([], octet.Error), (iter([]), octet.Error), (3, TypeError), ((3 for _ in x), TypeError), (Set([3]), TypeError), (Set([{"z": x}]), KeyError),
                    ([x, "x.npy", None], TypeError), (Set([]), octet.Error), (Set([x[0, :3]]), octet.Error), (Set(list(np.full((9, 8), "a"))), TypeError)):
     refused(lambda: octet.convert("net.onnx", data, in_memory=True), kind=kind)
+for pairs in (((row, 1) for row in x), Set([(row, 1) for row in x])): # as for training
+    refused(lambda: octet.convert("net.onnx", pairs, in_memory=True), "(one[0] for one in data)", kind=TypeError)
+ml = [h.make_node("LabelEncoder", ["cat"], ["c"], domain="ai.onnx.ml", keys_strings=["a", "b"], values_floats=[-1.0, 1.0]),
+                  h.make_node("Concat", ["x", "c"], ["xc"], axis=1), h.make_node("MatMul", ["xc", "w"], ["y"], name="only")]
+words = model(ml, [values("x", "N", 8), h.make_tensor_value_info("cat", T.STRING, ["N", 1])], [values("y", "N", 4)],
+              [nh.from_array(np.random.default_rng(1).normal(size=(9, 4)).astype("f4"), "w")])
+words.opset_import.append(h.make_opsetid("ai.onnx.ml", 3))
+named = np.array([["a"], ["b"]] * 32)
+found = [octet.convert(words, given, in_memory=True).model for given in ({"x": x, "cat": named}, {"x": x, "cat": named.astype(object)},
+                                                                         [{"x": x[i:i + 1], "cat": named[i:i + 1].astype(object)} for i in range(64)])]
+assert found[0] == found[1] and len(found[2]) == len(found[0])
+refused(lambda: octet.convert(words, {"x": x, "cat": np.array([["a"], [3]] * 32, dtype=object)}), kind=TypeError)
 def broken():
     yield x[:9]
     raise ZeroDivisionError("own")
