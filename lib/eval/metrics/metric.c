@@ -503,7 +503,7 @@ static const oct_metric metrics[] = {
       score_tokens, count_tokens },
     { "maxerr", "largest absolute difference to the float outputs", "", NUMBERS, has_any_numbers, OCT_METRIC_WHOLE,
       false, true, has_any_compared_numbers, .whole = whole_max, .loss = whole_max,
-      .lost = "is the largest difference of a value to float's" },
+      .lost = "is the largest difference from a float value" },
 };
 
 const oct_metric *oct_metric_at(size_t i)
