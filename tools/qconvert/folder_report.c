@@ -59,7 +59,7 @@ static void print_files(const oct_item *report, FILE *f)
         oct_print(f, "copied: %d other file%s\n", copied, copied == 1 ? "" : "s");
 }
 
-/* "model.onnx: 41 % of its bytes are float: Gather (wte: its table is small)" */
+/* "model.onnx: 41 % of the file is float: Gather (wte: its table is small)" */
 static void print_floats(const oct_item *m, FILE *f)
 {
     const oct_item *floats = oct_item_at(m, "float_bytes");
@@ -67,7 +67,7 @@ static void print_floats(const oct_item *m, FILE *f)
     for (const oct_item *x = NULL; (x = oct_item_next(floats, x));)
         share += oct_item_number(x, "share");
     if (share > 0)
-        oct_print(f, "%s: %.0f %% of its bytes are float: ", oct_item_text(m, "result"), 100 * share);
+        oct_print(f, "%s: %.0f %% of the file is float: ", oct_item_text(m, "result"), 100 * share);
     for (const oct_item *x = NULL; (x = oct_item_next(floats, x));) {
         const char *why = oct_item_text(x, "why"), *op = oct_item_text(x, "op");
         oct_print(f, "%s%s (%s%s%s)", x == oct_item_of(floats, 0) ? "" : ", ", *op ? op : "in nested graphs",
